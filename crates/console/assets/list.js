@@ -19,8 +19,9 @@ const PAUSE = 400;
  * @property {string} reason what is read, for those who wait
  * @property {string} one what an entry is called
  * @property {() => number | null} [total] about how many entries there are without a filter, where it is known
- * @property {(string | HTMLElement)[] | (() => (string | HTMLElement)[])} columns
- * @property {(entry: T) => any[]} row
+ * @property {(string | HTMLElement)[] | (() => (string | HTMLElement)[])} [columns]
+ * @property {(entry: T) => any[]} [row]
+ * @property {(entries: T[]) => Node} [cards] what shows the entries in place of a table
  * @property {() => import("./dom.js").Child | import("./dom.js").Child[]} empty what stands there without entries
  * @property {(cursor: string | null) => Promise<{body: T[], next: string | null}>} read
  * @property {(type: string, data: any) => boolean} [live] whether an event may have changed the list
@@ -39,7 +40,7 @@ export function list(listed) {
     const cursor = values().get("_page");
     const { body, next } = await listed.read(cursor);
     await listed.prepare?.(body);
-    const columns = typeof listed.columns === "function" ? listed.columns() : listed.columns;
+    const columns = (typeof listed.columns === "function" ? listed.columns() : listed.columns) ?? [];
     const following = next && new URLSearchParams(next.split("?")[1]).get("cursor");
     const turn = (/** @type {string | null} */ to) => () => {
       change({ _page: to }, true);
@@ -64,7 +65,7 @@ export function list(listed) {
       soon();
       return undefined;
     }
-    return h("div", null, count || cursor ? pager : null, grid(columns, body.map(listed.row), listed.empty()));
+    return h("div", null, count || cursor ? pager : null, body.length && listed.cards ? listed.cards(body) : grid(columns, body.map((it) => listed.row?.(it) ?? []), listed.empty()));
   };
   const again = () => {
     // Who turns the page, or sorts it, no longer waits for an answer.

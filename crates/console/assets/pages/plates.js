@@ -6,17 +6,17 @@ import { drawable } from "../exact.js";
 import { counted, time } from "../format.js";
 import { grid } from "../grid.js";
 import { heatMap, scale } from "../heat.js";
-import { watched } from "../list.js";
+import { list, watched } from "../list.js";
 import { extent, plateOf, wellOf } from "../science.js";
-import { address, isFiltered, values } from "../state.js";
-import { keyOf, labelOf, named, nonempty, plateColumn, quoted, read, references, schema, sql, written } from "../tables.js";
+import { address, change, isFiltered, values } from "../state.js";
+import { keyOf, labelOf, named, nonempty, plateColumn, quoted, references, schema, sql, title, written } from "../tables.js";
 import { saveView } from "../views.js";
 import { curveView } from "./curves.js";
 
-/** Plates that are listed; a filter of the table finds the others. */
+/** Plates of a page of the list. */
 const LISTED = 24;
 
-/** Wells whose values thumbnails show. */
+/** Rows of a result of SQL. */
 const THUMBED = 10_000;
 
 /** Tables of curves. */
@@ -77,6 +77,19 @@ function view(table, all) {
   return listOf(table, owner, wells, column, all);
 }
 
+/** A column's name in SQL. @param {Table} table @param {string} name */
+function inSql(table, name) {
+  return quoted(table.columns.find((it) => it.name === name)?.sql_column_name ?? name);
+}
+
+/**
+ * @typedef {object} Listed a plate of the list
+ * @property {any} key
+ * @property {string} name
+ * @property {number} wells
+ * @property {string} added time of its newest well
+ */
+
 /**
  * The plates that have wells, the newest first, with a picture of each.
  * @param {Table} table
@@ -86,98 +99,117 @@ function view(table, all) {
  * @param {Table[]} all
  */
 function listOf(table, owner, wells, column, all) {
+  const at = `w.${quoted(column.sql_column_name)}`;
+  const other = column.is_foreign_key ? named(all, column.foreign_key_table_name) : null;
+  const name = other ? `coalesce(p.${inSql(other, labelOf(other))}::text, ${at}::text)` : `${at}::text`;
+  const join = other ? `join ${quoted(other.name)} p on p.${inSql(other, keyOf(other))} = ${at}` : "";
+  const wanted = () => values().get("_find") ?? "";
   /** @type {Set<string>} */
   const chosen = new Set();
-  const open = h("button", { type: "button", class: "primary", disabled: true }, "Compare the chosen plates");
-  open.addEventListener("click", () => (location.hash = address("plates", table.name, { _plate: [...chosen] })));
-  const every = h("a", { href: address("plates", table.name, { _all: "1" }) }, "All curves together");
-  const head = h("p", { class: "actions" }, open, every);
-  const place = loaded("Reading the plates", async () => {
-    const at = quoted(column.sql_column_name);
+  let total = 0;
+  const read = async (/** @type {string | null} */ cursor) => {
+    const from = Number(cursor ?? 0) || 0;
     const { data } = await sql(
-      `select ${at}, count(*), max(created_at) from ${quoted(wells.name)} where ${at} is not null group by 1 order by 3 desc, 1 limit ${LISTED + 1}`,
+      `select ${at}, max(${name}), count(*), max(w.created_at), count(*) over () from ${quoted(wells.name)} w ${join}
+       where ${at} is not null and position(lower($1) in lower(${name})) > 0 group by 1 order by 4 desc, 1 limit ${LISTED} offset ${from}`,
+      [wanted()],
     );
-    if (data.length < 2) {
-      show(head);
-      return h("div", null, curveView({ table, owner, owners: references(table), wells, plate: column, all }), saveView());
-    }
-    const listed = data.slice(0, LISTED);
-    const names = await namesOf(column, listed.map(([key]) => key), all);
-    const pictures = new Map(listed.map(([key]) => [key, h("div", null)]));
+    total = Number(data[0]?.[4] ?? 0);
+    const body = data.map(([key, name, wells, added]) => ({ key, name: String(nonempty(name)), wells: Number(wells), added }));
+    return { body, next: total > from + LISTED ? `?cursor=${from + LISTED}` : null };
+  };
+  const cards = (/** @type {Listed[]} */ plates) => {
     const told = h("div", null);
-    const item = (/** @type {any[]} */ [key, count, added]) => {
-      const box = h("input", { type: "checkbox", "aria-label": `Choose ${names.get(key)}` });
+    const places = new Map(plates.map((it) => [it.key, { picture: h("div", null), measures: h("span", null) }]));
+    const item = (/** @type {Listed} */ it) => {
+      const box = h("input", { type: "checkbox", checked: chosen.has(String(it.key)), "aria-label": `Choose ${it.name}` });
       box.addEventListener("change", () => {
-        chosen[box.checked ? "add" : "delete"](String(key));
+        chosen[box.checked ? "add" : "delete"](String(it.key));
         open.toggleAttribute("disabled", chosen.size === 0);
       });
       return h(
         "li",
         null,
-        h("a", { class: "name", href: address("plates", table.name, { _plate: String(key) }) }, names.get(key)),
-        pictures.get(key),
-        h("div", { class: "quiet" }, counted(Number(count), "well"), ", ", time(added)),
+        h("a", { class: "name", href: address("plates", table.name, { _plate: String(it.key) }) }, it.name),
+        places.get(it.key)?.picture,
+        h("div", { class: "quiet" }, counted(it.wells, "well"), places.get(it.key)?.measures, ", ", time(it.added)),
         h("label", null, box, "Compare"),
       );
     };
-    thumbnails(table, owner, wells, column, pictures, told).catch((error) => show(told, failure(error)));
-    return h("div", null, h("ul", { class: "thumbs" }, listed.map(item)), told, data.length > LISTED ? h("p", { class: "quiet" }, `The ${LISTED} newest plates. The others are found by a filter: `, h("a", { href: address("tables", wells.name) }, wells.name), ".") : null);
-  });
-  return h("div", null, head, place);
-}
-
-/**
- * What people call plates.
- * @param {Column} column
- * @param {any[]} keys
- * @param {Table[]} all
- * @returns {Promise<Map<any, string>>}
- */
-export async function namesOf(column, keys, all) {
-  /** @type {Map<any, string>} */
-  const names = new Map(keys.map((key) => [key, String(key)]));
-  if (column.is_foreign_key && keys.length > 0) {
-    const other = named(all, column.foreign_key_table_name);
-    const [key, label] = [keyOf(other), labelOf(other)];
-    const { body } = await read(other, { filters: { [`${key}__in`]: keys }, columns: [...new Set([key, label])], limit: keys.length });
-    for (const row of body) {
-      names.set(row[key], String(nonempty(row[label] ?? row[key])));
+    thumbnails(table, owner, wells, column, plates, places, told).catch((error) => show(told, failure(error)));
+    return h("div", null, h("ul", { class: "thumbs" }, plates.map(item)), told);
+  };
+  const open = h("button", { type: "button", class: "primary", disabled: true }, "Compare the chosen plates");
+  open.addEventListener("click", () => (location.hash = address("plates", table.name, { _plate: [...chosen] })));
+  const every = h("a", { href: address("plates", table.name, { _all: "1" }) }, "All curves together");
+  return loaded("Reading the plates", async () => {
+    const { data } = await sql(`select distinct ${at} from ${quoted(wells.name)} w where ${at} is not null limit 2`);
+    if (data.length < 2) {
+      return h("div", null, curveView({ table, owner, owners: references(table), wells, plate: column, all }), saveView());
     }
-  }
-  return names;
+    const sources = [table.name, wells.name, other?.name];
+    const listed = list({
+      reason: "Reading the plates",
+      one: "plate",
+      total: () => total,
+      cards,
+      empty: () => "No plate has that in its name.",
+      read,
+      live: (type, { table }) => type === "job_execution.reverted" || (type === "data.written" && sources.includes(table)),
+    });
+    const search = h("input", { type: "search", "aria-label": "Part of a plate's name", placeholder: "part of the name", value: wanted() });
+    const find = (/** @type {Event} */ event) => {
+      event.preventDefault();
+      change({ _find: search.value.trim(), _page: null }, true);
+      listed.again();
+    };
+    return h("div", null, h("p", { class: "actions" }, open, every), h("form", { class: "bar", submit: find }, search, h("button", null, "Find")), listed.place);
+  });
 }
 
 /**
- * Draws the greatest value of each well, on one scale.
+ * Draws the greatest value of each well, on one scale, and says what was measured.
  * @param {Table} table
  * @param {Column} owner
  * @param {Table} wells
  * @param {Column} column
- * @param {Map<any, HTMLElement>} pictures
+ * @param {Listed[]} plates
+ * @param {Map<any, {picture: HTMLElement, measures: HTMLElement}>} places
  * @param {HTMLElement} told
  */
-async function thumbnails(table, owner, wells, column, pictures, told) {
-  const { y } = axes(table);
-  const well = wellColumn(wells);
-  const of = (/** @type {Table} */ it, /** @type {string} */ name) => quoted(it.columns.find((each) => each.name === name)?.sql_column_name ?? name);
-  const keys = [...pictures.keys()];
-  const places = keys.map((_, index) => `$${index + 1}`).join(", ");
-  const { data } = await sql(
-    `select w.${quoted(column.sql_column_name)}, w.${of(wells, well)}, max(c.${of(table, y)}) from ${quoted(table.name)} c
-     join ${quoted(wells.name)} w on w.${of(wells, keyOf(wells))} = c.${quoted(owner.sql_column_name)}
-     where w.${quoted(column.sql_column_name)} in (${places}) group by 1, 2 limit ${THUMBED}`,
-    keys,
-  );
+async function thumbnails(table, owner, wells, column, plates, places, told) {
+  const { x, y, ys } = axes(table);
+  const measures = [y, ...ys.filter((it) => it !== x && it !== y)];
+  // A result has no more rows than these: plates are read together as far as their wells fit.
+  /** @type {Listed[][]} */
+  const batches = [[]];
+  for (const it of plates) {
+    const last = /** @type {Listed[]} */ (batches.at(-1));
+    last.length > 0 && last.reduce((sum, { wells }) => sum + wells, it.wells) > THUMBED ? batches.push([it]) : last.push(it);
+  }
+  const readWells = (/** @type {Listed[]} */ batch) =>
+    sql(
+      `select w.${quoted(column.sql_column_name)}, w.${inSql(wells, wellColumn(wells))}, ${measures.map((it) => `max(c.${inSql(table, it)})`).join(", ")} from ${quoted(table.name)} c
+       join ${quoted(wells.name)} w on w.${inSql(wells, keyOf(wells))} = c.${quoted(owner.sql_column_name)}
+       where w.${quoted(column.sql_column_name)} in (${batch.map((_, index) => `$${index + 1}`).join(", ")}) group by 1, 2 limit ${THUMBED}`,
+      batch.map((it) => it.key),
+    );
+  const results = await Promise.all(batches.map(readWells));
+  const data = results.flatMap((it) => it.data);
   const range = extent(data.map((row) => drawable(row[2])));
-  for (const [key, place] of pictures) {
-    const spots = data.flatMap(([plate, name, value]) => {
-      const at = plate === key ? wellOf(String(name)) : null;
-      return at ? [{ well: at, name: `${y} ${value}`, value: drawable(value) }] : [];
+  for (const { key } of plates) {
+    const own = data.filter(([plate]) => plate === key);
+    const spots = own.flatMap(([, name, value]) => {
+      const well = wellOf(String(name));
+      return well ? [{ well, name: `${y} ${value}`, value: drawable(value) }] : [];
     });
+    const found = measures.filter((_, index) => own.some((row) => row[2 + index] !== null));
+    const place = places.get(key);
+    place?.measures.append(found.length ? `: ${found.map((it) => title(table, it)).join(", ")}` : " without a curve");
     if (spots.length > 0) {
-      show(place, heatMap(plateOf(spots.map((it) => it.well)), spots, range, { label: `Greatest ${y} of each well`, isSmall: true }));
+      place?.picture.append(heatMap(plateOf(spots.map((it) => it.well)), spots, range, { label: `Greatest ${y} of each well`, isSmall: true }));
     }
   }
-  show(told, range ? scale(range, `greatest ${y} of a well`) : null);
+  const isCut = results.some((it) => it.data.length === THUMBED);
+  show(told, range ? scale(range, `greatest ${y} of a well`) : null, isCut ? h("p", { class: "note warns" }, `Of a plate the first ${THUMBED} wells are drawn.`) : null);
 }
-

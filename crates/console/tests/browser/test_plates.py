@@ -93,3 +93,75 @@ def wait_until_counted(server, page, name: str, count: int) -> None:
             return
         page.wait_for_timeout(100)
     raise AssertionError(f"{name} has {found['row_count_estimate']} rows")
+
+
+@pytest.fixture(scope="module")
+def many_plates(server):
+    """26 plates of one well; the newest has fluorescence besides, and the oldest no curve."""
+    name = {"name": "name", "data_type": "string", "is_unique": True, "is_nullable": False}
+    server.call("PUT", "/tables/screen_plate", {"semantic_category": "curated", "columns": [name]})
+    plate = {"name": "plate", "data_type": "string", "references": "screen_plate"}
+    columns = [name, plate, {"name": "well", "data_type": "string"}]
+    server.call("PUT", "/tables/screen", {"semantic_category": "curated", "columns": columns})
+    owner = {"name": "screen", "data_type": "string", "references": "screen", "is_nullable": False}
+    units = [("time", "s"), ("od600", None), ("gfp", "[arb'U]")]
+    points = [owner, *({"name": name, "data_type": "float", "unit": unit} for name, unit in units)]
+    server.call("PUT", "/tables/screen_curve", {"semantic_category": "raw", "columns": points})
+    for n in range(26):
+        server.call("POST", "/data/write", {"tables": [{"table": "screen_plate", "rows": [{"name": f"S{n:02}"}]}]})
+        row = {"name": f"S{n:02} A1", "plate": {"name": f"S{n:02}"}, "well": "A1"}
+        id = server.call("POST", "/data/write", {"tables": [{"table": "screen", "rows": [row]}]})["tables"][0]["ids"][0]
+        curve = {"time": [0.0, 1.0], "od600": [0.1, 0.2], "gfp": [5.0, 9.0] if n == 25 else [None, None]}
+        if n > 0:
+            series = [{"table": "screen_curve", "parent": id, "columns": curve}]
+            server.call("POST", "/data/write", {"series": series})
+
+
+def test_older_plates_are_on_further_pages_and_found_by_name(many_plates, server, page):
+    page.goto("/#/plates/screen_curve")
+    plates = page.locator(".thumbs li")
+    expect(plates).to_have_count(24)
+    expect(page.get_by_text("24 plates on this page, about 26 in all")).to_be_visible()
+    expect(plates.first).to_contain_text("1 well: od600, gfp ([arb'U]), ")
+    expect(plates.nth(1)).to_contain_text("1 well: od600, ")
+    page.get_by_role("checkbox", name="Choose S25").check()
+    page.get_by_role("button", name="Next page").click()
+    expect(plates).to_have_count(2)
+    expect(plates.last).to_contain_text("1 well without a curve, ")
+    page.get_by_role("checkbox", name="Choose S01").check()
+    check_accessible(page)
+    # Those of both pages are compared.
+    page.get_by_role("button", name="Compare the chosen plates").click()
+    expect(page.locator("figcaption")).to_have_text(["S01", "S25"])
+    page.go_back()
+    expect(plates).to_have_count(2)
+    page.get_by_label("Part of a plate's name").fill("s1")
+    page.get_by_role("button", name="Find").click()
+    expect(plates).to_have_count(10)
+    page.reload()
+    expect(plates).to_have_count(10)
+    page.get_by_label("Part of a plate's name").fill("%")
+    page.get_by_role("button", name="Find").click()
+    expect(page.get_by_text("No plate has that in its name.")).to_be_visible()
+    check_fits_a_phone(page)
+
+
+def test_pictures_of_plates_show_every_well_of_full_plates(server, page):
+    name = {"name": "name", "data_type": "string", "is_unique": True, "is_nullable": False}
+    columns = [name, {"name": "plate", "data_type": "string"}, {"name": "well", "data_type": "string"}]
+    server.call("PUT", "/tables/full", {"semantic_category": "curated", "columns": columns})
+    owner = {"name": "full", "data_type": "string", "references": "full", "is_nullable": False}
+    value = {"name": "value", "data_type": "float"}
+    server.call("PUT", "/tables/full_curve", {"semantic_category": "raw", "columns": [owner, value]})
+    letters = [*"ABCDEFGHIJKLMNOPQRSTUVWXYZ", *(f"A{it}" for it in "ABCDEF")]
+    wells = [f"{row}{column}" for row in letters for column in range(1, 49)]
+    # More wells together than a result of SQL has rows.
+    for plate in range(7):
+        rows = [{"name": f"{plate} {well}", "plate": f"Full {plate}", "well": well} for well in wells]
+        ids = server.call("POST", "/data/write", {"tables": [{"table": "full", "rows": rows}]})["tables"][0]["ids"]
+        series = [{"table": "full_curve", "parent": id, "columns": {"value": [n]}} for n, id in enumerate(ids)]
+        server.call("POST", "/data/write", {"series": series})
+    page.goto("/#/plates/full_curve")
+    expect(page.locator(".thumbs svg.heat")).to_have_count(7)
+    drawn = "[...document.querySelectorAll('.thumbs svg.heat')].map((it) => it.querySelectorAll('rect').length)"
+    assert page.evaluate(drawn) == [1536] * 7
