@@ -173,8 +173,10 @@ export function undo(id, changes, label, draw) {
   const { box: skips, field: skipField } = check("Leave what others have changed since as it is", { change: () => preview() });
   skipField.hidden = true;
   const body = (/** @type {boolean} */ isTrial) => ({ dry_run: isTrial, restore: restores.checked, ...(restores.checked && skips.checked ? { on_conflict: "skip" } : {}) });
-  const preview = () =>
-    load(place, "Counting what would be undone", async () => {
+  const preview = () => {
+    // A button for another choice must not stay below a failure.
+    show(place);
+    return load(place, "Counting what would be undone", async () => {
       try {
         const found = await post(`/job-executions/${id}/revert`, body(true));
         const skipped = found.skipped_count ? `${counted(found.skipped_count, "row")} that it created ${found.skipped_count === 1 ? "has" : "have"} been deleted since.` : null;
@@ -194,6 +196,7 @@ export function undo(id, changes, label, draw) {
         throw error;
       }
     });
+  };
   const revert = async () => {
     const found = await post(`/job-executions/${id}/revert`, body(false));
     const again = found.undo_execution_id;

@@ -6,8 +6,9 @@ import { counted, time } from "../format.js";
 import { grid } from "../grid.js";
 import { isImage, preview } from "../images.js";
 import { list, pageOf, watched } from "../list.js";
-import { may } from "../rights.js";
-import { change, values } from "../state.js";
+import { may, mayWrite } from "../rights.js";
+import { address, change, values } from "../state.js";
+import { hasRows, schema } from "../tables.js";
 import { uploads } from "../uploads.js";
 import { annotations } from "./annotations.js";
 import { executionNames } from "./executions.js";
@@ -103,6 +104,7 @@ export function file(id) {
       ),
       it.source_instrument_id && may("write") ? readIt(it) : null,
       may("write") ? h("p", null, destroy("Delete", `Delete ${it.file_name}: it stays in the trash for some time`, remove)) : null,
+      may("write") && /\.(csv|tsv|txt|xlsx|parquet)$/i.test(it.file_name) ? folded("Import it into a table", () => importsOf(id)) : null,
       beginning(it, content),
       isImage(it) ? annotations(it, content.download_url) : null,
       h("h2", null, "What it led to"),
@@ -110,6 +112,14 @@ export function file(id) {
     );
   });
   return [h("p", { class: "crumbs" }, h("a", { href: "#/files" }, "← Files")), place];
+}
+
+/** Tables that the file can be imported into, each with its import of the file. @param {string} id */
+function importsOf(id) {
+  return loaded("Reading the tables", async () => {
+    const tables = (await schema()).filter((it) => hasRows(it) && mayWrite(it));
+    return h("ul", { class: "chips" }, tables.map((it) => h("li", null, h("a", { href: address("tables", it.name, { _import: id }) }, it.name))));
+  });
 }
 
 /**

@@ -1,10 +1,10 @@
 // Import of a file into a table: a trial first, with the problems at their cells.
 
-import { call } from "../api.js";
+import { call, get, stored } from "../api.js";
 import { failure, h, input, load, select, show } from "../dom.js";
 import { counted } from "../format.js";
 import { data, grid } from "../grid.js";
-import { address } from "../state.js";
+import { address, values } from "../state.js";
 import { keyOf, labelOf, references, undoable, written } from "../tables.js";
 import { linkedTables } from "./linked.js";
 
@@ -67,7 +67,7 @@ function kinds(problems) {
   if (problems.length < 6) {
     return null;
   }
-  return h("ul", { class: "chips" }, [...counts].sort(([, a], [, b]) => b - a).slice(0, 12).map(([name, count]) => h("li", { class: "chip" }, `${name}: ${count} `)));
+  return h("ul", { class: "chips" }, [...counts].sort(([, a], [, b]) => b - a).slice(0, 12).map(([name, count]) => h("li", { class: "chip" }, `${name}: ${count}`)));
 }
 
 /** How a file is read, as people choose it: the option, its label, and its values if they are few. @type {[string, string, string[] | null][]} */
@@ -88,6 +88,56 @@ const READING = [
   ["invalid_bytes", "Bytes of another encoding", ["refuse", "replace"]],
   ["duplicate_headers", "Headers that repeat", ["refuse", "number"]],
 ];
+
+/**
+ * The first rows of a file that may be its header. Those of a workbook come without its blank rows.
+ * @typedef {{texts: string[], cells: any[][] | null, blank: number}} Top
+ */
+
+/**
+ * @param {File} file
+ * @param {Record<string, any>} options how it is read
+ * @returns {Promise<Top>}
+ */
+async function topOf(file, { sheet }) {
+  if (!/\.xlsx$/i.test(file.name)) {
+    return { texts: (await linesOf(file)).slice(0, HEADERS), cells: null, blank: 0 };
+  }
+  const body = await previewed(file, { sheet, header_row: 0, last_row: HEADERS }).catch(() => null);
+  const cells = body?.rows ?? [];
+  return { texts: cells.map((/** @type {any[]} */ row) => row.map((it) => it ?? "").join(" | ")), cells, blank: body?.reading.blank_lines ?? 0 };
+}
+
+/**
+ * The number of a workbook's row in its sheet, by the headers that it gives.
+ * @param {File} file
+ * @param {Record<string, any>} options how it is read
+ * @param {Top} top
+ * @param {number} index
+ */
+async function rowOf(file, options, { cells, blank }, index) {
+  const wanted = (cells?.[index] ?? []).filter((it) => it !== null).map(String).join("\n");
+  for (let row = index + 1; row < index + 1 + blank; row++) {
+    const body = await previewed(file, { ...options, header_row: row, duplicate_headers: "number" }).catch(() => null);
+    const at = body?.reading.header_row;
+    if (at === row && body.columns.map((/** @type {any} */ it) => it.header).join("\n") === wanted) {
+      return row;
+    }
+  }
+  return index + 1 + blank;
+}
+
+/**
+ * A reading of a file.
+ * @param {File} file
+ * @param {Record<string, any>} options
+ */
+async function previewed(file, options) {
+  const form = new FormData();
+  put(form, options);
+  form.append("file", file, file.name);
+  return (await call("POST", "/tools/preview-table", form)).body;
+}
 
 /** A choice that is left to the platform. */
 const FOUND = "?";
@@ -142,7 +192,7 @@ export function importForm(table, all, done) {
   let options = {};
   /** Options that are being tried. @type {Record<string, any>} */
   let wanted = {};
-  /** The reading that is shown. @type {{body: any, lines: string[]} | null} */
+  /** The reading that is shown. @type {{body: any, top: Top, source: File, sheet: any} | null} */
   let last = null;
   /** Why an option that was chosen after it cannot be read. @type {{name: string, value: any, error: unknown} | null} */
   let wrong = null;
@@ -182,41 +232,38 @@ export function importForm(table, all, done) {
   };
 
   /** The reading of the file, which a check waits for: it would else be lost when the file is shown. */
-  let previewed = Promise.resolve();
+  let shown = Promise.resolve();
   /** @param {Record<string, any>} [chosen] options besides those that hold */
   const preview = (chosen = {}) => {
     forget();
     wanted = Object.fromEntries(Object.entries({ ...wanted, ...chosen }).filter(([, value]) => value !== FOUND));
     const sent = wanted;
-    previewed = load(read, "Reading the file", async () => {
+    shown = load(read, "Reading the file", async () => {
       const source = file.files?.[0];
       if (!source) {
         return null;
       }
-      const form = new FormData();
-      put(form, sent);
-      form.append("file", source, source.name);
-      const lines = await linesOf(source);
+      const top = last?.source === source && last.sheet === sent.sheet ? last.top : await topOf(source, sent);
       try {
-        const { body } = await call("POST", "/tools/preview-table", form);
+        const body = await previewed(source, sent);
         // Another choice was made while this one was read.
         if (sent !== wanted) {
           return undefined;
         }
-        [options, wrong, last] = [sent, null, { body, lines }];
+        [options, wrong, last] = [sent, null, { body, top, source, sheet: sent.sheet }];
       } catch (error) {
         if (sent !== wanted) {
           return undefined;
         }
         if (!last) {
-          return h("div", null, failure(error), readings(null, lines));
+          return h("div", null, failure(error), readings(null, top));
         }
         wanted = options;
         // The last good reading stays, with the choice that failed at its field.
         const [[name, value]] = Object.entries(chosen);
         wrong = { name, value, error };
       }
-      return h("div", null, doubts(last.body.doubts), readings(last.body, last.lines), firstRows(last.body));
+      return h("div", null, doubts(last.body.doubts), readings(last.body, last.top), firstRows(last.body));
     });
   };
 
@@ -243,8 +290,8 @@ export function importForm(table, all, done) {
     return `${label}: ${WORDS[String(value)] ?? value}`;
   };
 
-  /** How the file was read; each part can be chosen otherwise. @param {any} body null if it could not be read @param {string[]} lines */
-  const readings = (body, lines) => {
+  /** How the file was read; each part can be chosen otherwise. @param {any} body null if it could not be read @param {Top} top */
+  const readings = (body, top) => {
     const { reading, sheets } = body ?? { reading: wanted, sheets: null };
     const isOpenTo = (/** @type {string} */ name) => !body || reading[name] !== null || ["quote", "timezone", "date_format"].includes(name);
     const fields = READING.filter(([name]) => isOpenTo(name)).map(([name, label, values]) => {
@@ -266,8 +313,12 @@ export function importForm(table, all, done) {
       reading.lines_below ? `${counted(reading.lines_below, "line")} below the table` : "",
       reading.blank_lines ? counted(reading.blank_lines, "blank line") : "",
     ].filter(Boolean);
-    const header = (/** @type {string} */ line, /** @type {number} */ index) =>
-      h("li", null, h("button", { type: "button", class: "plain", "aria-pressed": String(reading.header_row === index + 1), click: () => preview({ header_row: index + 1 }) }, `${index + 1}`), " ", h("code", null, line.slice(0, 160)));
+    const header = (/** @type {string} */ line, /** @type {number} */ index) => {
+      const source = /** @type {File} */ (file.files?.[0]);
+      const choose = async () => preview({ header_row: top.blank ? await rowOf(source, wanted, top, index) : index + 1 });
+      const isHeader = top.blank && body ? body.columns.map((/** @type {any} */ it) => it.header).join(" | ") === line : reading.header_row === index + 1;
+      return h("li", null, h("button", { type: "button", class: "plain", "aria-pressed": String(isHeader), click: choose }, top.blank ? null : `${index + 1} `, h("code", null, line.slice(0, 160))));
+    };
     const found = [reading.encoding, (reading.delimiter ?? null) === null ? "" : worded("delimiter", reading.delimiter), reading.sheet ? `sheet ${reading.sheet}` : "", reading.header_row === null ? "" : `header in line ${reading.header_row}`].filter(Boolean).join(", ");
     return h(
       "details",
@@ -275,7 +326,7 @@ export function importForm(table, all, done) {
       h("summary", { "data-name": "reading" }, body ? `Read as ${reading.format}${found ? `: ${found}` : ""}` : "Read as"),
       skipped.length ? h("p", { class: "quiet" }, `Skipped: ${skipped.join(", ")}.`) : null,
       h("div", { class: "fields" }, fields),
-      lines.length ? h("div", null, h("p", { class: "quiet" }, "The line of the header:"), h("ol", { class: "lines" }, lines.slice(0, HEADERS).map(header))) : null,
+      top.texts.length ? h("div", null, h("p", { class: "quiet" }, "The line of the header:"), h("ol", { class: "lines" }, top.texts.map(header))) : null,
     );
   };
 
@@ -314,7 +365,7 @@ export function importForm(table, all, done) {
       show(told, failure("Choose a file first."));
       return;
     }
-    await previewed;
+    await shown;
     const mine = ++trial;
     if (!last) {
       show(told, failure("The file could not be read. Choose above how it is read."));
@@ -397,6 +448,22 @@ export function importForm(table, all, done) {
     event.preventDefault();
     send(true);
   };
+  /** Takes a file that the platform has. @param {string} id */
+  const take = async (id) => {
+    const content = await get(`/files/${encodeURIComponent(id)}/content`);
+    const response = await fetch(stored(content.download_url));
+    if (!response.ok) {
+      throw new Error(`${content.file_name} cannot be read (${response.status}).`);
+    }
+    const taken = new DataTransfer();
+    taken.items.add(new File([await response.blob()], content.file_name));
+    file.files = taken.files;
+    file.dispatchEvent(new Event("change"));
+  };
+  const given = values().get("_import");
+  if (given) {
+    load(told, "Reading the file", () => take(given).then(() => null));
+  }
   const refers = references(table).map((it) => {
     const other = all.find((each) => each.name === it.foreign_key_table_name);
     return other ? `${it.name} takes the ${labelOf(other)} of a ${other.name}` : "";

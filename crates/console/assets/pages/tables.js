@@ -125,8 +125,14 @@ function rows(found, all, draw) {
   const added = (/** @type {any} */ id) => (location.hash = rowLink(found.name, id));
   const adding = isWritable ? folded("Add a row", () => rowForm(found, all, null, new Map(), added)) : null;
   /** @returns {Node} */
-  const importer = () => importForm(found, all, () => listed.first());
+  const importer = () =>
+    importForm(found, all, () => {
+      change({ _import: null });
+      listed.first();
+    });
   const importing = isWritable ? folded("Import a file", importer) : null;
+  // A file's page leads here with the file.
+  importing?.toggleAttribute("open", values().has("_import"));
   // Cells show names of the rows that are referred to.
   const shownTables = new Set([found.name, ...found.columns.map((it) => it.foreign_key_table_name)]);
   const listed = list({
