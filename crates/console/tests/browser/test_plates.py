@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import struct
 
 import pytest
@@ -93,6 +94,27 @@ def wait_until_counted(server, page, name: str, count: int) -> None:
             return
         page.wait_for_timeout(100)
     raise AssertionError(f"{name} has {found['row_count_estimate']} rows")
+
+
+def test_conditions_of_several_columns_have_a_band_of_their_standard_error(three_plates, page):
+    page.goto("/#/plates/assay_curve?_all=1&_layout=means+by+condition&_by=dose")
+    page.get_by_role("group", name="Conditions").get_by_label("is_blank", exact=True).check()
+    page.get_by_role("combobox", name="Band").select_option("SEM")
+    expect(page.locator(".ytitle")).to_have_text("signal, mean ± SEM")
+    drawn = "document.querySelector('lab-plot').data"
+    names = [it for it in page.evaluate(f"{drawn}.map((it) => it.showlegend && it.name)") if it]
+    assert names == [
+        "0 mmol/L, not is_blank (n = 3)",
+        "1 mmol/L, not is_blank (n = 6)",
+        "10 mmol/L, not is_blank (n = 6)",
+        "no dose, is_blank (n = 3)",
+    ]
+    # Wells A1 and B1 of three plates: 13 and 13.3 at the last of three times; a band goes there and back.
+    bands = page.evaluate(f"{drawn}.filter((it) => it.fill === 'toself').map((it) => it.y)")
+    band = next(it for it in bands if abs((it[2] + it[3]) / 2 - 13.15) < 1e-6)
+    assert abs((band[2] - band[3]) / 2 - 0.15 * math.sqrt(6 / 5) / math.sqrt(6)) < 1e-6
+    page.get_by_role("combobox", name="Band").select_option("none")
+    expect(page.locator(".ytitle")).to_have_text("signal, mean")
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 from playwright.sync_api import expect
 
-from conftest import check_accessible, check_fits_a_phone, png
+from conftest import check_accessible, check_fits_a_phone, png, wait_until
 
 HOSTILE = "<img src=x onerror=alert(1)><b>bold</b>"
 
@@ -52,6 +52,29 @@ def test_a_job_runs_and_its_log_is_followed(job, page):
     expect(page.locator(".badge.completed")).to_be_visible()
     check_plain(page)
     check_accessible(page)
+
+
+def test_a_run_says_which_version_of_which_job_read_which_file(server, job, page):
+    instrument = server.call("POST", "/instruments", {"name": "reader of origins"})["id"]
+    file = server.upload("origins.csv", b"well,value\n", instrument)
+    body = {"parameters": {"plate": "P7"}, "file_id": file}
+    run = server.call("POST", f"/jobs/{job}/run", body)["job_execution_id"]
+    page.goto(f"/#/executions/{run}")
+    expect(page.locator("h1 .badge.completed")).to_be_visible()
+    facts = page.locator("dl").first
+    expect(facts.locator("div", has_text="Job")).to_have_text("Jobnoise, version 2")
+    expect(facts.locator("div", has_text="Took")).to_have_text(re.compile(r"^Took\d+(\.\d+)? (ms|s|min)"))
+    expect(facts.locator("div", has_text="By")).to_contain_text("(")
+    facts.get_by_role("link", name="origins.csv").click()
+    expect(page.locator("h1")).to_have_text("origins.csv")
+    expect(page.get_by_role("link", name="noise")).to_be_visible()
+    page.go_back()
+    # The same job with the same file and parameters.
+    page.get_by_role("button", name="Run again").click()
+    wait_until(page, f"!location.hash.endsWith('{run}')")
+    expect(facts.get_by_role("link", name="origins.csv")).to_be_visible()
+    expect(page.locator("pre", has_text="P7")).to_be_visible()
+    expect(page.locator("h1 .badge.completed")).to_be_visible()
 
 
 def test_a_log_that_breaks_off_is_read_again(server, job, page):
