@@ -3,8 +3,8 @@
 import { isFixed, short } from "./cells.js";
 import { button, failure, folded, h, once, select, show } from "./dom.js";
 import { counted } from "./format.js";
-import { saveValues } from "./plot.js";
 import { field } from "./row_form.js";
+import { saveValues } from "./saving.js";
 import { alsoDeleted, identity, keyOf, labelOf, read, title, undoable, writeRows } from "./tables.js";
 
 /** Rows of one request of the export. */

@@ -62,6 +62,7 @@ assets! {
     "plot.js" SCRIPT,
     "rights.js" SCRIPT,
     "row_form.js" SCRIPT,
+    "saving.js" SCRIPT,
     "science.js" SCRIPT,
     "selection.js" SCRIPT,
     "sql.js" SCRIPT,

@@ -5,8 +5,9 @@ import { badge, button, destroy, facts, failure, form, h, input, load, loaded, o
 import { time } from "../format.js";
 import { grid } from "../grid.js";
 import { watched } from "../list.js";
-import { plot, plotTools, saveValues } from "../plot.js";
+import { plot, plotTools } from "../plot.js";
 import { may, where } from "../rights.js";
+import { saveValues } from "../saving.js";
 import { keepFollowing } from "../stream.js";
 import { parsed } from "../tables.js";
 

@@ -6,10 +6,11 @@ import { destroy, failure, folded, h, load, loaded, show, titled, toast } from "
 import { isNumber } from "../exact.js";
 import { counted, time } from "../format.js";
 import { grid } from "../grid.js";
-import { plot, plotTools, saveValues } from "../plot.js";
+import { plot, plotTools } from "../plot.js";
 import { mayLeave } from "../guard.js";
 import { mayWrite } from "../rights.js";
 import { rowForm } from "../row_form.js";
+import { saveValues } from "../saving.js";
 import { address } from "../state.js";
 import { alsoDeleted, cellOf, hasRows, identity, keyOf, labelOf, named, names, nonempty, parsed, plateColumn, read, references, rowLink, schema, title as nameOf, undoable, writeRows, written } from "../tables.js";
 import { executionNames } from "./executions.js";
