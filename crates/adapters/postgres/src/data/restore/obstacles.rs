@@ -263,7 +263,7 @@ impl Returning<'_, '_> {
         context: &WriteContext<'_>,
     ) -> Result<Vec<KeyRow>, Failure> {
         let columns = self.source.table.columns.iter();
-        let needed = columns.filter(|column| !column.is_nullable);
+        let needed = columns.filter(|column| !column.is_nullable && !column.is_primary_key);
         let missing: Vec<String> = needed
             .map(|column| format!("c.before ->> {} IS NULL", literal(&column.sql_name())))
             .collect();

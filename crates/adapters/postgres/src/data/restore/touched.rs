@@ -1,6 +1,9 @@
 //! The rows and chunks that an execution changed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
+    mem,
+};
 
 use diesel::{
     QueryableByName,
@@ -16,30 +19,67 @@ use crate::{
     database::sql::{bind_values, sql_type, statement},
 };
 
+/// A recorded change.
 #[derive(QueryableByName)]
-struct ChangedRow {
+struct ChangeRow {
     #[diesel(sql_type = Text)]
     row_id: String,
-    /// The execution's first change.
     #[diesel(sql_type = BigInt)]
-    first: i64,
+    id: i64,
     #[diesel(sql_type = Timestamptz)]
-    first_at: OffsetDateTime,
-    #[diesel(sql_type = Timestamptz)]
-    last_at: OffsetDateTime,
+    at: OffsetDateTime,
     #[diesel(sql_type = Text)]
-    last_action: String,
+    action: String,
     #[diesel(sql_type = Bool)]
     was_absent: bool,
-    /// True if the execution had created the row before.
     #[diesel(sql_type = Bool)]
     was_own: bool,
-    /// True if the execution is a revert, which gives rows back the execution of their earlier values.
     #[diesel(sql_type = Bool)]
     is_undo: bool,
-    /// Of a chunk.
     #[diesel(sql_type = Nullable<Text>)]
     parent: Option<String>,
+}
+
+/// What the execution changed of a row.
+struct ChangedRow {
+    /// The execution's first change.
+    first: i64,
+    first_at: OffsetDateTime,
+    last_at: OffsetDateTime,
+    last_action: String,
+    /// True if the first change is the only one.
+    is_single: bool,
+    was_absent: bool,
+    /// True if the execution had created the row before.
+    was_own: bool,
+    /// True if the execution is a revert, which gives rows back the execution of their earlier values.
+    is_undo: bool,
+    /// Of a chunk.
+    parent: Option<String>,
+}
+
+impl ChangedRow {
+    fn first(change: ChangeRow) -> Self {
+        Self {
+            first: change.id,
+            first_at: change.at,
+            last_at: change.at,
+            last_action: change.action,
+            is_single: true,
+            was_absent: change.was_absent,
+            was_own: change.was_own,
+            is_undo: change.is_undo,
+            parent: change.parent,
+        }
+    }
+
+    fn then(&mut self, change: ChangeRow) {
+        self.last_at = self.last_at.max(change.at);
+        self.last_action = change.action;
+        self.is_single = false;
+        self.is_undo |= change.is_undo;
+        self.parent = self.parent.take().or(change.parent);
+    }
 }
 
 #[derive(QueryableByName)]
@@ -71,10 +111,6 @@ pub(super) async fn touched(
     source: &Source<'_>,
 ) -> Result<(Vec<Touched>, Option<OffsetDateTime>), Failure> {
     let changed = changed_rows(connection, context, source).await?;
-    let changed: BTreeMap<String, ChangedRow> = changed
-        .into_iter()
-        .map(|row| (row.row_id.clone(), row))
-        .collect();
     let current: BTreeMap<String, CurrentRow> =
         current_rows(connection, context, source, changed.keys())
             .await?
@@ -86,13 +122,20 @@ pub(super) async fn touched(
     let ids: BTreeSet<&String> = changed.keys().chain(current.keys()).collect();
     // Of rows that the execution created, what others changed before its first update counts, too.
     let first = |id: &String| changed.get(id).filter(|row| !row.was_own);
+    // Whoever changes a row is its last changer, so nobody changed one since a single change that still is its last.
+    let is_last = |id: &String| {
+        source.keyed.is_some()
+            && first(id).is_some_and(|row| row.is_single)
+            && current.get(id).is_some_and(|row| row.changed_last)
+    };
+    let uncertain: Vec<&String> = ids.iter().copied().filter(|id| !is_last(id)).collect();
     let firsts = Firsts {
-        ids: ids.iter().map(|id| id.as_str()).collect(),
-        numbers: ids
+        ids: uncertain.iter().map(|id| id.as_str()).collect(),
+        numbers: uncertain
             .iter()
             .map(|id| first(id).map_or(0, |row| row.first))
             .collect(),
-        times: ids
+        times: uncertain
             .iter()
             .map(|id| first(id).map(|row| row.first_at))
             .collect(),
@@ -133,16 +176,13 @@ async fn changed_rows(
     connection: &mut AsyncPgConnection,
     context: &WriteContext<'_>,
     source: &Source<'_>,
-) -> Result<Vec<ChangedRow>, Failure> {
-    let rows = diesel::sql_query(format!(
+) -> Result<BTreeMap<String, ChangedRow>, Failure> {
+    let changes: Vec<ChangeRow> = diesel::sql_query(format!(
         // Along the index of executions alone: other changes of the rows may be many.
-        "SELECT row_id, min(id) AS first, (array_agg(at ORDER BY id))[1] AS first_at, max(at) AS last_at, \
-         (array_agg(action ORDER BY id DESC))[1] AS last_action, \
-         (array_agg(before IS NULL ORDER BY id))[1] AS was_absent, bool_or(is_undo) AS is_undo, \
-         (array_agg(coalesce((before ->> $4)::uuid = $1, false) ORDER BY id))[1] AS was_own, \
-         (array_agg({parent} ORDER BY id) FILTER (WHERE before IS NOT NULL))[1] AS parent \
+        "SELECT row_id, id, at, action, before IS NULL AS was_absent, is_undo, \
+         coalesce((before ->> $4)::uuid = $1, false) AS was_own, {parent} AS parent \
          FROM labdata.row_change c WHERE execution_id = $1 AND organization_id = $2 AND table_name = $3 \
-         AND NOT is_undone GROUP BY row_id",
+         AND NOT is_undone ORDER BY id",
         parent = source.former_parent("c"),
     ))
     .bind::<SqlUuid, _>(context.execution.as_uuid())
@@ -151,7 +191,16 @@ async fn changed_rows(
     .bind::<Text, _>(source.creator)
     .load(connection)
     .await?;
-    Ok(rows)
+    let mut changed: BTreeMap<String, ChangedRow> = BTreeMap::new();
+    for mut change in changes {
+        match changed.entry(mem::take(&mut change.row_id)) {
+            Entry::Vacant(entry) => {
+                entry.insert(ChangedRow::first(change));
+            }
+            Entry::Occupied(mut entry) => entry.get_mut().then(change),
+        }
+    }
+    Ok(changed)
 }
 
 /// The rows that the execution created, and those of these keys, locked.
