@@ -100,6 +100,7 @@ macro_rules! store {
         $crate::trash! { $harness $(, $test)? }
         $crate::trash_columns! { $harness $(, $test)? }
         $crate::trash_files! { $harness $(, $test)? }
+        $crate::trash_names! { $harness $(, $test)? }
         $crate::trash_undo! { $harness $(, $test)? }
         $crate::tables_of_datasets! { $harness $(, $test)? }
         $crate::notifications! { $harness $(, $test)? }

@@ -88,7 +88,9 @@ impl EventFollower {
             let catalog = visible_catalog(services, actor).await?;
             events.retain(|event| {
                 let table = event.kind.table();
-                table.is_none_or(|table| is_visible(actor, &catalog, table))
+                table.is_none_or(|table| {
+                    !event.is_of_dropped_table && is_visible(actor, &catalog, table)
+                })
             });
         }
         Ok(EventBatch { events, is_full })

@@ -25,6 +25,8 @@ pub struct LoggedEvent {
     pub at: OffsetDateTime,
     /// Its type and subject.
     pub kind: LoggedEventKind,
+    /// True if its table was dropped since. Another one may bear the name by now.
+    pub is_of_dropped_table: bool,
 }
 
 /// Type and subject of an event in the log.

@@ -34,7 +34,7 @@ const ATTEMPTS: usize = 5000;
 
 /// Reads all events after a position, in small batches, once there are that many: transactions of
 /// others may delay them.
-async fn read(
+pub(crate) async fn read(
     log: &dyn EventLog,
     organization: OrganizationId,
     user: UserId,

@@ -3,6 +3,7 @@
 pub mod columns;
 pub mod datasets;
 pub mod files;
+pub mod names;
 pub mod undo;
 
 use std::sync::Arc;

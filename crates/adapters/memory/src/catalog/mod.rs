@@ -9,13 +9,14 @@ use labdata_domain::{
         ColumnRename, MAX_INEXACT_VALUES, Table, TableDefinition,
     },
     events::LoggedEventKind,
-    ids::OrganizationId,
+    ids::{OrganizationId, TrashId},
 };
 use labdata_ports::{
     PortError,
     catalog::{CatalogStore, DefineError},
 };
 use time::OffsetDateTime;
+use uuid::Uuid;
 
 use crate::{
     data::{
@@ -24,6 +25,9 @@ use crate::{
     },
     memory::fake,
 };
+
+/// The entry in the trash of tables that were dropped without one.
+const PURGED: TrashId = TrashId::new(Uuid::nil());
 
 fake!(
     /// Definitions of tables in memory.
@@ -53,6 +57,7 @@ impl CatalogStore for InMemoryCatalogStore {
             let former = definition.former_name(&before);
             if let Some(former) = former {
                 state.rename_in_webhooks(organization, former, &definition.name);
+                state.move_events(organization, (former, None), (&definition.name, None));
             }
             for name in std::iter::once(definition.name.as_str()).chain(former) {
                 let changed = LoggedEventKind::TableChanged(name.to_owned());
@@ -75,10 +80,12 @@ impl CatalogStore for InMemoryCatalogStore {
         let tables = state.tables_mut(organization)?;
         let dropped = tables.take_table(name, force)?;
         tables.drop_images(name);
+        tables.mark_ledger(name, PURGED);
         state.purge_columns(organization, dropped.table.id.unwrap_or_default());
         state.forget_table_of_datasets(organization, &dropped.table);
         let dropped = LoggedEventKind::TableChanged(name.to_owned());
         state.log_event(organization, now, dropped);
+        state.move_events(organization, (name, None), (name, Some(PURGED)));
         Ok(())
     }
 

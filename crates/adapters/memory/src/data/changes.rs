@@ -11,20 +11,30 @@ use labdata_domain::{
 };
 use labdata_ports::data::ChangedRows;
 
-use super::{read::render_row, tables::Tables};
+use super::{
+    read::render_row,
+    tables::{RecordedEntry, Tables},
+};
+
+/// The entries of an execution; of a dropped table only while no other bears its name.
+fn recorded_of(tables: &Tables, execution: ExecutionId) -> impl Iterator<Item = &RecordedEntry> {
+    let catalog = tables.catalog();
+    let own = tables.ledger.iter();
+    own.filter(move |it| {
+        it.execution == execution
+            && (it.trash.is_none() || catalog.table(&it.entry.table).is_none())
+    })
+}
 
 pub(super) fn changes(tables: &Tables, execution: ExecutionId) -> ExecutionChanges {
     let mut changes = ExecutionChanges::default();
-    let own = tables.ledger.iter();
-    for recorded in own.filter(|recorded| recorded.execution == execution) {
+    for recorded in recorded_of(tables, execution) {
         let entry = &recorded.entry;
         if entry.action != LedgerAction::Updated {
             changes.add(&entry.table, entry.action, entry.count);
         }
     }
-    let updated = tables.ledger.iter();
-    let updated: BTreeSet<(&str, &String)> = updated
-        .filter(|recorded| recorded.execution == execution)
+    let updated: BTreeSet<(&str, &String)> = recorded_of(tables, execution)
         .map(|recorded| &recorded.entry)
         .filter(|entry| entry.action == LedgerAction::Updated)
         .flat_map(|entry| entry.ids.iter().map(|id| (entry.table.as_str(), id)))
@@ -97,9 +107,7 @@ pub(super) fn changed_ids(tables: &Tables, rows: &ChangedRows) -> Vec<String> {
             .map(|(key, _)| key.to_string())
             .collect()
     } else {
-        let recorded = tables.ledger.iter();
-        let recorded = recorded.filter(|it| it.execution == rows.execution);
-        recorded
+        recorded_of(tables, rows.execution)
             .map(|recorded| &recorded.entry)
             .filter(|entry| entry.table == rows.table && entry.action == rows.change.action())
             .flat_map(|entry| entry.ids.iter().cloned())

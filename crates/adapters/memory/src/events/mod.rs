@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use futures::channel::mpsc;
 use labdata_domain::{
     events::{EventPosition, LoggedEvent, LoggedEventKind},
-    ids::{NotificationId, OrganizationId, UserId},
+    ids::{NotificationId, OrganizationId, TrashId, UserId},
 };
 use labdata_ports::{
     PortError,
@@ -57,6 +57,27 @@ impl State {
         self.push_event(organization, Some(user), at, kind);
     }
 
+    /// Gives the events of a table to the one that it becomes: by another name, in the trash, or out of it.
+    pub(crate) fn move_events(
+        &mut self,
+        organization: OrganizationId,
+        from: (&str, Option<TrashId>),
+        to: (&str, Option<TrashId>),
+    ) {
+        for row in &mut self.event_log {
+            if row.organization != organization || row.trash != from.1 {
+                continue;
+            }
+            if let LoggedEventKind::DataWritten { table, .. } | LoggedEventKind::TableChanged(table) =
+                &mut row.event.kind
+                && table == from.0
+            {
+                to.0.clone_into(table);
+                row.trash = to.1;
+            }
+        }
+    }
+
     fn push_event(
         &mut self,
         organization: OrganizationId,
@@ -73,7 +94,13 @@ impl State {
         self.event_log.push(EventRow {
             organization,
             user,
-            event: LoggedEvent { position, at, kind },
+            event: LoggedEvent {
+                position,
+                at,
+                kind,
+                is_of_dropped_table: false,
+            },
+            trash: None,
         });
         self.signal_followers(organization.as_uuid());
     }
@@ -115,7 +142,7 @@ impl EventLog for InMemoryEventLog {
             .iter()
             .filter(|row| row.is_readable_by(organization, user) && row.event.position > after);
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let events: Vec<LoggedEvent> = rows.take(limit).map(|row| row.event.clone()).collect();
+        let events: Vec<LoggedEvent> = rows.take(limit).map(EventRow::read).collect();
         Ok(EventBatch {
             next: events.last().map_or(after, |event| event.position),
             events,

@@ -290,6 +290,7 @@ impl TrashStore for InMemoryTrashStore {
         state.add_to_trash(organization, deletion, Content::Table(dropped));
         let changed = LoggedEventKind::TableChanged(name.to_owned());
         state.log_event(organization, deletion.at, changed);
+        state.move_events(organization, (name, None), (name, Some(deletion.id)));
         Ok(())
     }
 
@@ -358,6 +359,8 @@ impl TrashStore for InMemoryTrashStore {
         if entry.kind == TrashKind::Table {
             let tables = state.tables_mut(organization)?;
             tables.unmark_ledger(&entry.name, id);
+            let name = entry.name.as_str();
+            state.move_events(organization, (name, Some(id)), (name, None));
         }
         state.trash.retain(|row| row.thing.deletion.id != id);
         Ok(entry)

@@ -41,7 +41,10 @@ use crate::{
     maintenance::backup::keep_from_dumps,
     models::forget_table,
     outward::sql_logins::rights::grant_after_change,
-    trash::purge_columns,
+    trash::{
+        purge_columns,
+        tables::{PURGED, mark_records},
+    },
 };
 
 #[derive(QueryableByName)]
@@ -138,6 +141,9 @@ impl Change<'_> {
         let tables = std::iter::once(self.table()).chain(self.former_name(&current));
         let tables: Vec<&str> = tables.collect();
         announce(connection, organization, &tables, now).await?;
+        if let Self::Drop { name, .. } = self {
+            mark_records(connection, organization, name, PURGED).await?;
+        }
         // Read back, because the database gave tables and columns their ids.
         let changed = load(connection, organization).await?;
         // A table that bore the name of a core table was renamed or dropped.

@@ -144,6 +144,8 @@ pub(super) async fn rename_table(
         // A table in the trash has its own entries, whichever bears its name by now.
         "UPDATE labdata.write_ledger SET table_name = $3 \
          WHERE organization_id = $1 AND table_name = $2 AND trash_number IS NULL",
+        "UPDATE labdata.event_log SET table_name = $3 \
+         WHERE organization_id = $1 AND table_name = $2 AND trash_number IS NULL",
         "UPDATE labdata.webhook SET table_name = $3 WHERE organization_id = $1 AND table_name = $2",
     ];
     for statement in statements {

@@ -74,6 +74,11 @@ struct RevertedRow {
     api_key_id: Option<Uuid>,
 }
 
+/// The condition that an entry `l` of the ledger is of the table of its name: of a dropped one only while no other bears
+/// it.
+const OF_ITS_NAME: &str = "(l.trash_number IS NULL OR NOT EXISTS (SELECT FROM labdata.catalog_table n \
+     WHERE n.organization_id = l.organization_id AND n.name = l.table_name))";
+
 pub(super) async fn changes(
     connection: &mut AsyncPgConnection,
     organization: OrganizationId,
@@ -81,14 +86,14 @@ pub(super) async fn changes(
     execution: ExecutionId,
 ) -> Result<ExecutionChanges, Fault> {
     // Updated rows are counted once each: several requests of an execution may change the same row.
-    let totals: Vec<TotalRow> = diesel::sql_query(
-        "SELECT table_name, action, sum(row_count)::bigint AS total FROM labdata.write_ledger \
-         WHERE execution_id = $1 AND organization_id = $2 AND action <> 'updated' GROUP BY 1, 2 \
+    let totals: Vec<TotalRow> = diesel::sql_query(format!(
+        "SELECT l.table_name, l.action, sum(l.row_count)::bigint AS total FROM labdata.write_ledger l \
+         WHERE l.execution_id = $1 AND l.organization_id = $2 AND l.action <> 'updated' AND {OF_ITS_NAME} GROUP BY 1, 2 \
          UNION ALL \
          SELECT l.table_name, l.action, count(DISTINCT c.id) FROM labdata.write_ledger l \
          CROSS JOIN LATERAL unnest(l.ids) AS c(id) \
-         WHERE l.execution_id = $1 AND l.organization_id = $2 AND l.action = 'updated' GROUP BY 1, 2",
-    )
+         WHERE l.execution_id = $1 AND l.organization_id = $2 AND l.action = 'updated' AND {OF_ITS_NAME} GROUP BY 1, 2"
+    ))
     .bind::<SqlUuid, _>(execution.as_uuid())
     .bind::<SqlUuid, _>(organization.as_uuid())
     .load(connection)
@@ -140,9 +145,11 @@ pub(super) async fn changed_ids(
             names.key, names.name,
         )
     } else {
-        "SELECT DISTINCT c.id FROM labdata.write_ledger l CROSS JOIN LATERAL unnest(l.ids) AS c(id) \
-         WHERE l.execution_id = $1 AND l.organization_id = $2 AND l.table_name = $3 AND l.action = $4"
-            .to_owned()
+        format!(
+            "SELECT DISTINCT c.id FROM labdata.write_ledger l CROSS JOIN LATERAL unnest(l.ids) AS c(id) \
+             WHERE l.execution_id = $1 AND l.organization_id = $2 AND l.table_name = $3 AND l.action = $4 \
+             AND {OF_ITS_NAME}"
+        )
     };
     let found: Vec<IdRow> = statement(format!(
         // By bytes, so that pages are the same under every locale.
@@ -281,12 +288,13 @@ pub(super) async fn mark_reverts(
     let (mut executions, mut is_undone) = (vec![execution.as_uuid()], true);
     while !executions.is_empty() {
         let marked: Vec<MarkedRow> = diesel::sql_query(
-            // What was reverted can be reverted again, also without its earlier values.
+            // What was reverted can be reverted again, also without its earlier values; what is reverted again cannot.
             "WITH marked AS (UPDATE labdata.execution_revert SET is_undone = $3 \
                  WHERE organization_id = $1 AND undo_execution_id = ANY($2) AND is_undone <> $3 \
-                 RETURNING execution_id), \
-             taken AS (UPDATE labdata.write_ledger SET reverted_at = NULL \
-                 WHERE organization_id = $1 AND execution_id IN (SELECT execution_id FROM marked) AND $3) \
+                 RETURNING execution_id, reverted_at), \
+             taken AS (UPDATE labdata.write_ledger l SET reverted_at = CASE WHEN $3 THEN NULL ELSE m.reverted_at END \
+                 FROM marked m WHERE l.organization_id = $1 AND l.execution_id = m.execution_id \
+                 AND l.trash_number IS NULL) \
              SELECT execution_id FROM marked",
         )
         .bind::<SqlUuid, _>(organization.as_uuid())

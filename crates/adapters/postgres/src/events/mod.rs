@@ -84,6 +84,8 @@ struct ReadRow {
     notification_id: Option<Uuid>,
     #[diesel(sql_type = Nullable<SqlUuid>)]
     instrument_id: Option<Uuid>,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    trash_number: Option<i64>,
 }
 
 impl ReadRow {
@@ -114,6 +116,7 @@ impl ReadRow {
                 .at
                 .ok_or_else(|| corrupt("event_log", "at", position))?,
             kind: kind.ok_or_else(|| corrupt("event_log", "type", position))?,
+            is_of_dropped_table: self.trash_number.is_some(),
         })
     }
 }
@@ -206,7 +209,7 @@ const READ: &str = "\
     WITH snapshot AS MATERIALIZED (SELECT labdata.event_horizon($6) AS horizon) \
     SELECT snapshot.horizon, event.* FROM snapshot LEFT JOIN LATERAL ( \
         SELECT transaction_id, number, type, at, file_id, job_execution_id, table_name, model_id, \
-            version_number, notification_id, instrument_id \
+            version_number, notification_id, instrument_id, trash_number \
         FROM labdata.event_log \
         WHERE organization_id = $1 AND (transaction_id, number) > ($2, $3) \
         AND transaction_id < snapshot.horizon AND (user_id IS NULL OR user_id = $4) \

@@ -7,7 +7,7 @@ mod entries;
 mod files;
 mod forget;
 mod references;
-mod tables;
+pub(crate) mod tables;
 
 use async_trait::async_trait;
 use diesel::{

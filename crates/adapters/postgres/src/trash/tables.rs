@@ -69,12 +69,18 @@ pub(super) async fn drop(
     uncover(connection, organization, table).await?;
     run(connection, &ddl::move_away(&schemas, table, &schema)).await?;
     keep_history(connection, organization, name, &schema).await?;
-    mark_ledger(connection, organization, name, number).await?;
     undefine(connection, organization, table).await?;
     measure(connection, number, &schema).await?;
     announce(connection, organization, &[name], deletion.at).await?;
+    mark_records(connection, organization, name, number).await?;
     Ok(())
 }
+
+/// The number of an entry for tables that were dropped without one.
+pub(crate) const PURGED: i64 = 0;
+
+/// What knows tables by their names, and keeps what it has of dropped ones.
+const RECORDS: [&str; 2] = ["write_ledger", "event_log"];
 
 /// Copies of a table's history, and what they are made of.
 const COPIES: [(&str, &str); 2] = [("_history", "row_change"), ("_versions", "deleted_version")];
@@ -98,40 +104,48 @@ async fn keep_history(
     Ok(())
 }
 
-/// Marks what the ledger has of a table: another one may bear its name by the time that it is restored.
-async fn mark_ledger(
+/// Marks what the ledger and the event log have of a table: another one, which others may see, may bear its name by the
+/// time that it is restored.
+pub(crate) async fn mark_records(
     connection: &mut AsyncPgConnection,
     organization: OrganizationId,
     table: &str,
     number: i64,
 ) -> Result<(), PortError> {
-    diesel::sql_query(
-        "UPDATE labdata.write_ledger SET trash_number = $3 \
-         WHERE organization_id = $1 AND table_name = $2 AND trash_number IS NULL",
-    )
-    .bind::<SqlUuid, _>(organization.as_uuid())
-    .bind::<Text, _>(table)
-    .bind::<BigInt, _>(number)
-    .execute(connection)
-    .await
-    .map_err(port_error)?;
+    for records in RECORDS {
+        diesel::sql_query(format!(
+            "UPDATE labdata.{records} SET trash_number = $3 \
+             WHERE organization_id = $1 AND table_name = $2 AND trash_number IS NULL"
+        ))
+        .bind::<SqlUuid, _>(organization.as_uuid())
+        .bind::<Text, _>(table)
+        .bind::<BigInt, _>(number)
+        .execute(connection)
+        .await
+        .map_err(port_error)?;
+    }
     Ok(())
 }
 
-/// Undoes [`mark_ledger`].
-async fn unmark_ledger(
+/// Undoes [`mark_records`].
+async fn unmark_records(
     connection: &mut AsyncPgConnection,
+    organization: OrganizationId,
     table: &str,
     number: i64,
 ) -> Result<(), PortError> {
-    diesel::sql_query(
-        "UPDATE labdata.write_ledger SET trash_number = NULL, table_name = $2 WHERE trash_number = $1",
-    )
-    .bind::<BigInt, _>(number)
-    .bind::<Text, _>(table)
-    .execute(connection)
-    .await
-    .map_err(port_error)?;
+    for records in RECORDS {
+        diesel::sql_query(format!(
+            "UPDATE labdata.{records} SET trash_number = NULL, table_name = $2 \
+             WHERE organization_id = $1 AND trash_number = $3"
+        ))
+        .bind::<SqlUuid, _>(organization.as_uuid())
+        .bind::<Text, _>(table)
+        .bind::<BigInt, _>(number)
+        .execute(connection)
+        .await
+        .map_err(port_error)?;
+    }
     Ok(())
 }
 
@@ -183,7 +197,7 @@ pub(super) async fn restore(
     }
     restore_access(connection, organization, held, now).await?;
     give_history_back(connection, &schema).await?;
-    unmark_ledger(connection, &table.name, held.number).await?;
+    unmark_records(connection, organization, &table.name, held.number).await?;
     announce(connection, organization, &[&table.name], now).await?;
     Ok(())
 }

@@ -1,0 +1,1 @@
+ALTER TABLE labdata.event_log DROP COLUMN trash_number;
