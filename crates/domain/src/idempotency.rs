@@ -52,24 +52,43 @@ impl StoredResponse {
     }
 }
 
+/// What a request has in common with its repetitions, beside its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fingerprint {
+    /// SHA-256 of the body.
+    pub body: [u8; 32],
+    /// The caller's [`Rights::digest`](crate::people::rights::Rights::digest): the response may hold what the caller may
+    /// not see any more.
+    pub rights: [u8; 32],
+}
+
 /// A request that was answered, stored under its idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompletedRequest {
-    /// SHA-256 of the request's body.
-    pub body_sha256: [u8; 32],
+    /// What a repetition must have as well.
+    pub fingerprint: Fingerprint,
     /// When it was answered.
     pub answered_at: OffsetDateTime,
     /// The response.
     pub response: StoredResponse,
 }
 
-/// Error: the key was used for a request with another body.
+/// Error: the key was used before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "this key was used for a request with another body within the last {} hours; use a new one",
-    RESPONSE_RETENTION.whole_hours()
-)]
-pub struct KeyReused;
+pub enum KeyReused {
+    /// The request had another body.
+    #[error(
+        "this key was used for a request with another body within the last {} hours; use a new one",
+        RESPONSE_RETENTION.whole_hours()
+    )]
+    OtherBody,
+    /// It was the same request, but the caller's role, groups or tables have changed since.
+    #[error(
+        "this request was done before, and your rights have changed since, so its response is not repeated; do not send \
+         it with a new key, which would do it twice, but look at what it did"
+    )]
+    OtherRights,
+}
 
 /// The time at which responses expire: those of this time and before have expired.
 #[must_use]
@@ -88,19 +107,21 @@ impl CompletedRequest {
     /// request runs.
     ///
     /// # Errors
-    /// [`KeyReused`] if the request has another body.
+    /// [`KeyReused`] if the request has another fingerprint.
     pub fn replay(
         self,
-        body_sha256: &[u8; 32],
+        fingerprint: &Fingerprint,
         now: OffsetDateTime,
     ) -> Result<Option<StoredResponse>, KeyReused> {
         // Counts as absent even before the sweeper has deleted it.
         if self.has_expired(now) {
             Ok(None)
-        } else if self.body_sha256 == *body_sha256 {
-            Ok(Some(self.response))
+        } else if self.fingerprint.body != fingerprint.body {
+            Err(KeyReused::OtherBody)
+        } else if self.fingerprint.rights != fingerprint.rights {
+            Err(KeyReused::OtherRights)
         } else {
-            Err(KeyReused)
+            Ok(Some(self.response))
         }
     }
 }
@@ -111,9 +132,16 @@ mod tests {
 
     const NOW: OffsetDateTime = OffsetDateTime::UNIX_EPOCH;
 
+    const fn with(body: u8, rights: u8) -> Fingerprint {
+        Fingerprint {
+            body: [body; 32],
+            rights: [rights; 32],
+        }
+    }
+
     fn answered() -> CompletedRequest {
         CompletedRequest {
-            body_sha256: [7; 32],
+            fingerprint: with(7, 0),
             answered_at: NOW,
             response: StoredResponse {
                 status: 200,
@@ -128,7 +156,10 @@ mod tests {
         let response = answered().response;
         let last = NOW + RESPONSE_RETENTION - Duration::MICROSECOND;
         for now in [NOW, last] {
-            assert_eq!(answered().replay(&[7; 32], now), Ok(Some(response.clone())));
+            assert_eq!(
+                answered().replay(&with(7, 0), now),
+                Ok(Some(response.clone()))
+            );
         }
     }
 
@@ -143,11 +174,24 @@ mod tests {
     #[test]
     fn another_body_under_the_key_is_refused_for_a_day() {
         let last = NOW + RESPONSE_RETENTION - Duration::MICROSECOND;
-        assert_eq!(answered().replay(&[8; 32], last), Err(KeyReused));
+        let refused = KeyReused::OtherBody;
+        assert_eq!(answered().replay(&with(8, 0), last), Err(refused));
+        assert_eq!(answered().replay(&with(8, 1), last), Err(refused));
         assert_eq!(
-            KeyReused.to_string(),
+            refused.to_string(),
             "this key was used for a request with another body within the last 24 hours; use a \
              new one"
+        );
+    }
+
+    #[test]
+    fn with_other_rights_the_response_is_not_repeated_and_no_new_key_advised() {
+        let refused = KeyReused::OtherRights;
+        assert_eq!(answered().replay(&with(7, 1), NOW), Err(refused));
+        assert!(
+            refused
+                .to_string()
+                .contains("do not send it with a new key")
         );
     }
 
@@ -155,8 +199,8 @@ mod tests {
     fn after_a_day_the_key_accepts_any_request() {
         let expired = NOW + RESPONSE_RETENTION;
         assert!(answered().has_expired(expired));
-        for body in [[7; 32], [8; 32]] {
-            assert_eq!(answered().replay(&body, expired), Ok(None));
+        for fingerprint in [with(7, 0), with(8, 0), with(7, 1)] {
+            assert_eq!(answered().replay(&fingerprint, expired), Ok(None));
         }
     }
 }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use futures::future::join_all;
 use labdata_domain::{
-    idempotency::StoredResponse,
+    idempotency::{Fingerprint, StoredResponse},
     ids::{ApiKeyId, OrganizationId},
     storage::{BytesByKind, StoredKind},
 };
@@ -20,13 +20,20 @@ use crate::{
     given::{self, at},
 };
 
+const fn fingerprint(body: u8) -> Fingerprint {
+    Fingerprint {
+        body: [body; 32],
+        rights: [0; 32],
+    }
+}
+
 pub(crate) fn request(organization: OrganizationId, key: &str) -> IdempotentRequest {
     IdempotentRequest {
         organization,
         api_key: ApiKeyId::new(given::uuid()),
         operation: "POST /api/v1/jobs".to_owned(),
         key: key.to_owned(),
-        body_sha256: [7; 32],
+        fingerprint: fingerprint(7),
         now: at(0),
     }
 }
@@ -120,7 +127,7 @@ crate::suite!(
         let found = once.find_response(&request).await.unwrap();
         assert_eq!(found, Some(response(1)));
         let other_body = IdempotentRequest {
-            body_sha256: [8; 32],
+            fingerprint: fingerprint(8),
             ..request.clone()
         };
         let refused = once.find_response(&other_body).await;
@@ -156,7 +163,7 @@ crate::suite!(
     ) {
         let first = request(harness.organization("lab").await.id, "key");
         let other = IdempotentRequest {
-            body_sha256: [8; 32],
+            fingerprint: fingerprint(8),
             ..first.clone()
         };
         let (once, runs) = (harness.subject(), Cell::new(0));
@@ -174,7 +181,7 @@ crate::suite!(
     ) {
         let failing = request(harness.organization("lab").await.id, "key");
         let fixed = IdempotentRequest {
-            body_sha256: [8; 32],
+            fingerprint: fingerprint(8),
             ..failing.clone()
         };
         let (once, runs) = (harness.subject(), Cell::new(0));
@@ -244,7 +251,7 @@ crate::suite!(
         };
         let later = IdempotentRequest {
             now: at(0) + Duration::hours(24),
-            body_sha256: [8; 32],
+            fingerprint: fingerprint(8),
             ..first.clone()
         };
         let (once, runs) = (harness.subject(), Cell::new(0));

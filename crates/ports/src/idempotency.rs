@@ -4,7 +4,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 use labdata_domain::{
-    idempotency::{KeyReused, StoredResponse},
+    idempotency::{Fingerprint, KeyReused, StoredResponse},
     ids::{ApiKeyId, OrganizationId},
 };
 use time::OffsetDateTime;
@@ -22,8 +22,8 @@ pub struct IdempotentRequest {
     pub operation: String,
     /// The idempotency key.
     pub key: String,
-    /// The SHA-256 of the body.
-    pub body_sha256: [u8; 32],
+    /// What its repetitions have as well.
+    pub fingerprint: Fingerprint,
     /// Now.
     pub now: OffsetDateTime,
 }
@@ -81,7 +81,7 @@ pub trait Units: Send + Sync {
 /// Why a request was neither run nor replayed. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum OnceError {
-    /// The key was used for a request with another body.
+    /// The key was used before, for another request or with other rights.
     #[error(transparent)]
     Reused(#[from] KeyReused),
     /// The port failed; [`PortError::Busy`] when the same request runs elsewhere for too long.

@@ -75,7 +75,7 @@ impl UnitOfWork for Unit {
             return Err(PortError::Internal("the unit of work has ended".to_owned()));
         };
         *slot = response.map(|response| CompletedRequest {
-            body_sha256: self.request.body_sha256,
+            fingerprint: self.request.fingerprint,
             answered_at: self.request.now,
             response: response.clone(),
         });
@@ -94,7 +94,7 @@ impl Idempotency for InMemoryIdempotency {
         if let Some(completed) = &*slot
             && let Some(response) = completed
                 .clone()
-                .replay(&request.body_sha256, request.now)?
+                .replay(&request.fingerprint, request.now)?
         {
             return Ok(Begun::Replayed(response));
         }
@@ -114,7 +114,7 @@ impl Idempotency for InMemoryIdempotency {
         let slot = self.slot(request);
         let completed = slot.try_lock().and_then(|completed| completed.clone());
         Ok(match completed {
-            Some(completed) => completed.replay(&request.body_sha256, request.now)?,
+            Some(completed) => completed.replay(&request.fingerprint, request.now)?,
             None => None,
         })
     }

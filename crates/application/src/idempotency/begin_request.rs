@@ -1,6 +1,9 @@
 //! Begins a request that carries an idempotency key.
 
-use labdata_domain::{idempotency::StoredResponse, people::actor::Actor};
+use labdata_domain::{
+    idempotency::{Fingerprint, StoredResponse},
+    people::actor::Actor,
+};
 use labdata_ports::idempotency::{Begun, IdempotentRequest, OnceError};
 
 use super::unit_of_work::UnitOfWork;
@@ -24,8 +27,10 @@ impl RepeatableRequest {
             api_key: actor.api_key,
             operation: self.operation,
             key: self.key,
-            // The stored response may hold what only a group sees that the caller has left since.
-            body_sha256: actor.rights.bound(self.body_sha256),
+            fingerprint: Fingerprint {
+                body: self.body_sha256,
+                rights: actor.rights.digest(),
+            },
             now: services.clock.now(),
         }
     }

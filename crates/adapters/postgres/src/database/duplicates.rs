@@ -124,7 +124,7 @@ impl Drop for Place {
 
 #[cfg(test)]
 mod tests {
-    use labdata_domain::ids::OrganizationId;
+    use labdata_domain::{idempotency::Fingerprint, ids::OrganizationId};
     use time::OffsetDateTime;
     use uuid::Uuid;
 
@@ -136,7 +136,10 @@ mod tests {
             api_key: ApiKeyId::new(Uuid::from_u128(2)),
             operation: "POST /".to_owned(),
             key: key.to_owned(),
-            body_sha256: [0; 32],
+            fingerprint: Fingerprint {
+                body: [0; 32],
+                rights: [0; 32],
+            },
             now: OffsetDateTime::UNIX_EPOCH,
         }
     }

@@ -50,7 +50,7 @@ impl Idempotency for PgIdempotency {
         let replay = match locked_response(&mut connection, request).await {
             Ok(None) => Ok(None),
             Ok(Some(completed)) => completed
-                .replay(&request.body_sha256, request.now)
+                .replay(&request.fingerprint, request.now)
                 .map_err(OnceError::from),
             Err(error) => Err(error.into()),
         };
@@ -74,7 +74,7 @@ impl Idempotency for PgIdempotency {
         let mut connection = database.connection().await?;
         // Without the lock: this only spares work, and `begin` looks again under it.
         Ok(match stored(&mut connection, request).await? {
-            Some(completed) => completed.replay(&request.body_sha256, request.now)?,
+            Some(completed) => completed.replay(&request.fingerprint, request.now)?,
             None => None,
         })
     }

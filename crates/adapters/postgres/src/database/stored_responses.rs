@@ -5,7 +5,7 @@ use diesel::{
     sql_types::{Binary, SmallInt, Text, Timestamptz, Uuid as SqlUuid},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use labdata_domain::idempotency::{CompletedRequest, StoredResponse};
+use labdata_domain::idempotency::{CompletedRequest, Fingerprint, StoredResponse};
 use labdata_ports::{PortError, idempotency::IdempotentRequest};
 use time::OffsetDateTime;
 
@@ -15,6 +15,8 @@ use super::errors::{corrupt, port_error};
 struct StoredResponseRow {
     #[diesel(sql_type = Binary)]
     body_sha256: Vec<u8>,
+    #[diesel(sql_type = Binary)]
+    rights_sha256: Vec<u8>,
     #[diesel(sql_type = SmallInt)]
     status: i16,
     #[diesel(sql_type = Text)]
@@ -29,10 +31,16 @@ impl StoredResponseRow {
     fn read(self, key: &str) -> Result<CompletedRequest, PortError> {
         let corrupt = |column| corrupt("idempotency_key", column, key);
         Ok(CompletedRequest {
-            body_sha256: self
-                .body_sha256
-                .try_into()
-                .map_err(|_| corrupt("body_sha256"))?,
+            fingerprint: Fingerprint {
+                body: self
+                    .body_sha256
+                    .try_into()
+                    .map_err(|_| corrupt("body_sha256"))?,
+                rights: self
+                    .rights_sha256
+                    .try_into()
+                    .map_err(|_| corrupt("rights_sha256"))?,
+            },
             answered_at: self.created_at,
             response: StoredResponse {
                 status: u16::try_from(self.status).map_err(|_| corrupt("status"))?,
@@ -68,12 +76,13 @@ pub(super) async fn stored(
 ) -> Result<Option<CompletedRequest>, PortError> {
     let found: Vec<StoredResponseRow> = diesel::sql_query(
         // The hash of the body too: the same key with another body is a mistake of the client, not a retry.
-        "SELECT body_sha256, status, content_type, response, created_at \
+        "SELECT body_sha256, coalesce(rights_sha256, $4) AS rights_sha256, status, content_type, response, created_at \
          FROM labdata.idempotency_key WHERE api_key_id = $1 AND operation = $2 AND key = $3",
     )
     .bind::<SqlUuid, _>(request.api_key.as_uuid())
     .bind::<Text, _>(&request.operation)
     .bind::<Text, _>(&request.key)
+    .bind::<Binary, _>(request.fingerprint.rights.as_slice())
     .load(connection)
     .await
     .map_err(port_error)?;
@@ -89,9 +98,10 @@ pub(super) async fn store(
 ) -> Result<(), diesel::result::Error> {
     diesel::sql_query(
         "INSERT INTO labdata.idempotency_key \
-         (organization_id, api_key_id, operation, key, body_sha256, status, content_type, response, created_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
+         (organization_id, api_key_id, operation, key, body_sha256, rights_sha256, status, content_type, response, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
          ON CONFLICT (api_key_id, operation, key) DO UPDATE SET body_sha256 = excluded.body_sha256, \
+         rights_sha256 = excluded.rights_sha256, \
          status = excluded.status, content_type = excluded.content_type, response = excluded.response, \
          created_at = excluded.created_at",
     )
@@ -99,7 +109,8 @@ pub(super) async fn store(
     .bind::<SqlUuid, _>(request.api_key.as_uuid())
     .bind::<Text, _>(&request.operation)
     .bind::<Text, _>(&request.key)
-    .bind::<Binary, _>(request.body_sha256.as_slice())
+    .bind::<Binary, _>(request.fingerprint.body.as_slice())
+    .bind::<Binary, _>(request.fingerprint.rights.as_slice())
     // A status has three digits, so it always fits.
     .bind::<SmallInt, _>(i16::try_from(response.status).unwrap_or(200))
     .bind::<Text, _>(&response.content_type)

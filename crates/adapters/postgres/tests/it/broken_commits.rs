@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use labdata_domain::{
-    executions::FinalStatus, idempotency::StoredResponse, ids::ApiKeyId,
+    executions::FinalStatus,
+    idempotency::{Fingerprint, StoredResponse},
+    ids::ApiKeyId,
     people::session::SignInLink,
 };
 use labdata_port_contracts::{
@@ -123,7 +125,10 @@ async fn of_a_unit_of_work_with_its_response() {
         api_key: ApiKeyId::new(given::uuid()),
         operation: "POST /api/v1/jobs".to_owned(),
         key: "key".to_owned(),
-        body_sha256: [7; 32],
+        fingerprint: Fingerprint {
+            body: [7; 32],
+            rights: [0; 32],
+        },
         now: at(1),
     };
     let idempotency: Arc<dyn Idempotency> = harness.subject();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use labdata_domain::{
-    idempotency::StoredResponse,
+    idempotency::{Fingerprint, StoredResponse},
     ids::{ApiKeyId, JobId, OrganizationId},
     jobs::{Job, JobName},
 };
@@ -48,7 +48,10 @@ impl Lab {
             api_key: ApiKeyId::new(given::uuid()),
             operation: "POST /api/v1/jobs".to_owned(),
             key: "key".to_owned(),
-            body_sha256: [7; 32],
+            fingerprint: Fingerprint {
+                body: [7; 32],
+                rights: [0; 32],
+            },
             now: OffsetDateTime::UNIX_EPOCH,
         };
         match self

@@ -1,4 +1,4 @@
-//! Deletes and reverts of a caller from whom tables are hidden, or who may only read them.
+//! What callers reach from whom tables are hidden, or who may only read them.
 
 use labdata_domain::people::scope::Scope;
 use reqwest::Method;
@@ -196,4 +196,70 @@ async fn a_revert_reaches_no_table_that_the_caller_may_not_write() {
         }
         assert_eq!(counts(&admin).await, before, "{who}");
     }
+}
+
+/// Changes and events are of the table that was written, not of one that bears its name by now.
+#[tokio::test]
+async fn a_table_of_the_name_of_a_hidden_one_shows_nothing_of_it() {
+    let (server, admin) = lab().await;
+    let outside = member(&server, &admin, &[]).await;
+    let rows = json!([{"id": "h1"}, {"id": "h2"}]);
+    let body = json!({"tables": [{"table": "hid", "rows": rows}]});
+    let execution = admin.post(WRITE, &body).await.json(200)["job_execution_id"].clone();
+    let deletion = json!({"table": "hid", "mode": "delete", "rows": [{"id": "h2"}]});
+    let body = json!({"tables": [deletion], "job_execution_id": execution});
+    admin.post(WRITE, &body).await.json(200);
+    for table in ["raw", "hid"] {
+        let path = format!("/api/v1/tables/{table}?force=true");
+        assert_eq!(admin.delete(&path).await.status, 204);
+    }
+    let value = json!({"name": "value", "data_type": "float"});
+    let definition = json!({"semantic_category": "curated", "columns": [value]});
+    define(&outside, "hid", definition).await;
+    let path = format!(
+        "/api/v1/job-executions/{}/changes",
+        execution.as_str().unwrap()
+    );
+    for client in [&outside, &admin] {
+        let changes = client.get(&path).await.json(200);
+        assert_eq!(changes["tables"], json!([]));
+    }
+    let deleted = format!("{path}?table=hid&action=deleted");
+    assert!(!outside.get(&deleted).await.text.contains("h2"));
+}
+
+/// Whoever lost rights since is not shown the response again, and not advised to do the same twice.
+#[tokio::test]
+async fn a_response_is_repeated_to_the_rights_that_it_was_given_to() {
+    let (server, admin) = lab().await;
+    let writer = member(&server, &admin, &["G"]).await;
+    let rows = json!([{"id": "h1"}]);
+    let body = json!({"tables": [{"table": "hid", "rows": rows}], "return_rows": true});
+    let again = async || {
+        let request = writer.request(Method::POST, WRITE).json(&body);
+        send(request.header("idempotency-key", "k")).await
+    };
+    let first = again().await.json(200);
+    assert_eq!(again().await.json(200), first);
+    let groups = admin.get("/api/v1/groups").await.json(200);
+    let group = groups
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|it| it["name"] == "G");
+    let path = format!("/api/v1/groups/{}", group.unwrap()["id"].as_str().unwrap());
+    let members = group.unwrap()["members"].clone();
+    admin.patch(&path, &json!({"members": []})).await.json(200);
+    let refused = again().await;
+    assert!(
+        refused
+            .detail(422)
+            .contains("your rights have changed since")
+    );
+    assert!(!refused.text.contains("h1"));
+    admin
+        .patch(&path, &json!({"members": members}))
+        .await
+        .json(200);
+    assert_eq!(again().await.json(200), first);
 }
