@@ -179,12 +179,16 @@ crate::suite!(
                 assert_eq!(reverted.is_some(), holds);
                 holds = !holds;
             }
+            if expected == &before {
+                let again = restore(&lab, executions[0]).await.unwrap();
+                assert_eq!((again.warnings, again.undo_execution), (Vec::new(), None));
+            }
             executions.push(execution);
             assert_eq!(lab.execution(execution).await.job_name.as_str(), "revert");
         }
     }
 
-    /// What another execution changed since is refused, or stays with a warning.
+    /// What another execution changed since is refused, or stays with a warning; with a created row its series.
     async fn later_changes_of_others_are_conflicts(harness: &Itself<impl DataHarness>) {
         let lab = two_samples(harness).await;
         let tables = [
@@ -194,7 +198,8 @@ crate::suite!(
             ),
             insert("sample", json!([{"id": "new", "name": "new"}])),
         ];
-        let execution = write(&lab, tables, []).await;
+        let curve = series("curve", json!("new"), json!({"time": [7]}));
+        let execution = write(&lab, tables, [curve]).await;
         write(
             &lab,
             [update(
@@ -205,23 +210,26 @@ crate::suite!(
         )
         .await;
         let after = state(&lab).await;
-        let sentence = "(a, new): another execution changed them since";
+        let sentences = |what: &str| {
+            [
+                format!(
+                    "1 series of \"curve\" {what} (new): the rows that they belong to stay as they are"
+                ),
+                format!(
+                    "2 rows of \"sample\" {what} (a, new): another execution changed them since"
+                ),
+            ]
+        };
         let refused = conflicts(restore(&lab, execution).await);
-        assert_eq!(
-            refused,
-            [format!(
-                "2 rows of \"sample\" cannot be restored {sentence}"
-            )]
-        );
+        assert_eq!(refused, sentences("cannot be restored"));
         assert_eq!(state(&lab).await, after);
         let report = restore_but_conflicts(&lab, execution).await;
         assert_eq!((report.restored_count, report.deleted_count), (1, 0));
         assert_eq!(
-            report.warnings,
-            [format!(
-                "2 rows of \"sample\" were left as they are {sentence}"
-            )]
+            (report.raws_deleted_count, lab.count("curve").await),
+            (0, 5)
         );
+        assert_eq!(report.warnings, sentences("were left as they are"));
         let volumes = lab.column("sample", "volume").await;
         let volumes: Vec<Option<f64>> = volumes.iter().map(Value::as_f64).collect();
         assert_eq!(volumes, [Some(9.0), None, None]);

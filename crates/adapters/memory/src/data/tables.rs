@@ -154,10 +154,10 @@ impl Tables {
                     next.insert(*of);
                 }
             }
-            // What was reverted can be reverted again, also without its earlier values.
-            for recorded in self.ledger.iter_mut().filter(|_| is_undone) {
-                if next.contains(&recorded.execution) {
-                    recorded.is_reverted = false;
+            // What was reverted can be reverted again, also without its earlier values; what is reverted again cannot.
+            for recorded in &mut self.ledger {
+                if next.contains(&recorded.execution) && recorded.trash.is_none() {
+                    recorded.is_reverted = !is_undone;
                 }
             }
             executions = next;
