@@ -18,7 +18,7 @@ pub enum CatalogRefusal {
     Violation(Violation),
     /// Values of a column have no exact counterpart in its new type; a few of them, the smallest first.
     #[error(
-        "column \"{column}\" of \"{table}\" cannot become {data_type}, which cannot store these values exactly: {}",
+        "column \"{column}\" of \"{table}\" cannot become {data_type}, which cannot store these values of its rows or of their earlier versions exactly: {}",
         .values.join(", ")
     )]
     Inexact {

@@ -256,8 +256,8 @@ fn a_column_may_get_a_type_that_its_values_convert_to() {
     let refusal = changed.inexact(&alteration.after, vec!["9007199254740993".to_owned()]);
     assert_eq!(
         refusal.to_string(),
-        "column \"run\" of \"plate\" cannot become float, which cannot store these values exactly: \
-         9007199254740993"
+        "column \"run\" of \"plate\" cannot become float, which cannot store these values of its rows or of their \
+         earlier versions exactly: 9007199254740993"
     );
     let described = with_column(plate(), "run", |run| run.unit = Some("h".to_owned()));
     assert!(!self::alteration(&described).changed[0].is_retyped());
