@@ -55,6 +55,13 @@ pub(super) fn read(
         },
     };
     if settings.issuer.is_empty() {
+        // Without an issuer nobody could sign in, and nothing would say why.
+        if client_id.is_some() {
+            return Err(SettingsError(
+                "LABDATA_OIDC_ISSUER is missing: LABDATA_OIDC_CLIENT_ID is of no use without it"
+                    .to_owned(),
+            ));
+        }
         return Ok(None);
     }
     values.check("oidc_issuer", &settings.issuer, checks.issuer)?;

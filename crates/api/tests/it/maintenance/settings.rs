@@ -92,6 +92,10 @@ fn half_an_identity_provider_is_refused() {
         "labdata: LABDATA_OIDC_CLIENT_ID is missing: LABDATA_OIDC_ISSUER needs it"
     );
     assert_eq!(
+        line(&[client]),
+        "labdata: LABDATA_OIDC_ISSUER is missing: LABDATA_OIDC_CLIENT_ID is of no use without it"
+    );
+    assert_eq!(
         line(&[issuer, client]),
         "labdata: LABDATA_OIDC_ROLES is missing: LABDATA_OIDC_ISSUER needs it"
     );
