@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use labdata_domain::catalog::reserved_column_names;
+use labdata_domain::catalog::{UnitMatch, compare_unit, reserved_column_names};
 use unicode_normalization::UnicodeNormalization as _;
 
 /// Maximum length of a column name.
@@ -29,6 +29,22 @@ impl Header {
         }
         let unit = bracketed(&text).map(|(_, unit)| unit.to_owned());
         Self { text, unit }
+    }
+
+    /// Adds the unit that a line of units, or the file's own note, gives for the column.
+    ///
+    /// Two that contradict each other are both named, so that they are the unit of no column.
+    pub(super) fn note_unit(&mut self, given: &str) {
+        let Some(own) = &self.unit else {
+            self.unit = Some(given.to_owned());
+            return;
+        };
+        match (compare_unit(own, given), compare_unit(given, own)) {
+            (UnitMatch::Same, _) | (_, UnitMatch::Same | UnitMatch::Remark) => {}
+            // The brackets say something else: `Conc (raw)`.
+            (UnitMatch::Remark, _) => self.unit = Some(given.to_owned()),
+            _ => self.unit = Some(format!("{own} or {given}")),
+        }
     }
 }
 
@@ -174,6 +190,29 @@ mod tests {
         ] {
             let header = Header::of(cell);
             assert_eq!((header.text.as_str(), header.unit.as_deref()), (text, unit));
+        }
+    }
+
+    #[test]
+    fn a_unit_from_elsewhere_joins_that_in_the_brackets() {
+        for (cell, given, unit) in [
+            ("v", "mg/mL", "mg/mL"),
+            ("v (raw)", "mg/mL", "mg/mL"),
+            ("v (\u{b5}l)", "uL", "\u{b5}l"),
+            ("v (\u{b5}l)", "Sample 1", "\u{b5}l"),
+            ("v (ug/mL)", "mg/mL", "ug/mL or mg/mL"),
+            ("v (foo/mL)", "mg/mL", "foo/mL or mg/mL"),
+        ] {
+            let mut header = Header::of(cell);
+            header.note_unit(given);
+            assert_eq!(header.unit.as_deref(), Some(unit), "{cell} {given}");
+        }
+        // Neither of two units is taken for that of a column.
+        for code in ["ug/mL", "mg/mL"] {
+            assert_eq!(compare_unit("ug/mL or mg/mL", code), UnitMatch::Unclear);
+        }
+        for code in ["s", "min"] {
+            assert_eq!(compare_unit("s or min", code), UnitMatch::Unclear);
         }
     }
 

@@ -6,6 +6,7 @@ use unicode_normalization::UnicodeNormalization as _;
 use super::{
     cell_kind::{CellKind, kind_of_text},
     layout::{Block, HeadRow, columns_of_values},
+    raw::RawRow,
 };
 
 /// Evidence that a text is a unit.
@@ -53,6 +54,43 @@ pub(super) fn is_units_row(rows: &[HeadRow], header: usize) -> bool {
     units > 1 || units == 1 && best == Evidence::Strong
 }
 
+/// Names that the line of units may have in its first cell.
+const NAMES: [&str; 6] = [
+    "unit",
+    "units",
+    "einheit",
+    "einheiten",
+    "unit\u{e9}",
+    "unit\u{e9}s",
+];
+
+/// Returns whether the row above a header names units: each of its texts is one. No row of values is lost by it,
+/// so that a single word suffices.
+pub(super) fn is_units_above(row: &RawRow) -> bool {
+    // Some programs quote every cell, also the blank ones.
+    let is_blank =
+        |cell| row.is_blank(cell) || row.text_of(cell).is_some_and(|it| it.trim().is_empty());
+    let cells = || row.cells.iter().filter(|cell| !is_blank(**cell));
+    let is_name = |text: &str| {
+        let name = text.trim().trim_end_matches(':').to_lowercase();
+        NAMES.contains(&name.as_str())
+    };
+    let first = cells().next().and_then(|cell| row.text_of(*cell));
+    let named = usize::from(first.is_some_and(is_name));
+    !row.is_title
+        && cells().count() > named
+        && cells()
+            .skip(named)
+            .all(|cell| row.text_of(*cell).is_some_and(is_understood))
+}
+
+/// Returns whether a text is a unit, and not a number with one, as `600 nm`.
+fn is_understood(text: &str) -> bool {
+    let inner = text.trim().trim_matches(['(', ')', '[', ']']);
+    let is_number = inner.starts_with(|sign: char| sign.is_ascii_digit());
+    is_unit(text) && (!is_number || ucum_of(inner).is_some())
+}
+
 /// Units without a prefix, and words that stand in their place.
 const UNITS: [&str; 40] = [
     "m", "l", "L", "g", "s", "min", "h", "d", "mol", "M", "Da", "V", "A", "W", "J", "Hz", "Pa",
@@ -84,8 +122,10 @@ fn evidence(text: &str) -> Option<Evidence> {
         return None;
     }
     // Single words without a prefix are codes and abbreviations as well.
-    let is_word = text.chars().all(|char| char.is_ascii_alphabetic());
-    let is_weak = is_word && (UNITS.contains(&text.as_str()) || text.len() == 1);
+    let word = text.trim_end_matches('.');
+    let is_word = word.chars().all(|char| char.is_ascii_alphabetic());
+    let is_unit = UNITS.iter().any(|unit| unit.eq_ignore_ascii_case(word));
+    let is_weak = is_word && (is_unit || word.len() == 1);
     Some(if is_weak {
         Evidence::Weak
     } else {
@@ -107,7 +147,9 @@ fn is_known(text: &str) -> bool {
                     .is_some_and(|base| UNITS.contains(&base))
             })
     };
-    let has_letter = text.chars().any(|char| char.is_alphabetic() || char == '%');
+    let has_letter = text
+        .chars()
+        .any(|char| char.is_alphabetic() || "%\u{2030}\u{b0}".contains(char));
     let is_short = text.chars().count() <= 20 && has_letter;
     is_short && (text.split(['/', '*', '\u{b7}', ' ']).all(is_atom) || ucum_of(text).is_some())
 }

@@ -235,7 +235,11 @@ async fn a_header_of_another_unit_than_its_column_is_a_problem_until_the_column_
     let name = json!({ "name": "name", "data_type": "string" });
     let definition = json!({ "semantic_category": "curated", "columns": [name, column] });
     lab.define("stock", definition).await;
-    for csv in ["name,Volume (ml)\na,1\n", "name,Volume\n,mL\na,1\nb,2\n"] {
+    for csv in [
+        "name,Volume (x1000 µl)\na,1\n",
+        "name,Volume (ml)\na,1\n",
+        "name,Volume\n,mL\na,1\nb,2\n",
+    ] {
         let refused = import(&lab, "stock", file("insert", csv)).await.json(400);
         let problem = &refused["errors"][0];
         assert_eq!(problem["code"], "doubtful_reading", "{csv}");
@@ -247,8 +251,10 @@ async fn a_header_of_another_unit_than_its_column_is_a_problem_until_the_column_
     }
     let same = file("insert", "name,Volume [\u{b5}l]\nc,3\n");
     import(&lab, "stock", same).await.json(200);
+    let above = import(&lab, "stock", file("insert", ",mL\nname,Volume\na,1\n")).await;
+    assert_eq!(paths(&above), ["columns.Volume"]);
     let volumes = lab.column("stock", "volume").await;
-    assert_eq!(volumes, [1.0, 1.0, 2.0, 3.0]);
+    assert_eq!(volumes, [1.0, 1.0, 1.0, 2.0, 3.0]);
 }
 
 #[tokio::test]

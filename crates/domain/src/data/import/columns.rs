@@ -2,9 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::LinkedTable;
+use super::{
+    LinkedTable,
+    units::{CHOOSABLE, other_unit},
+};
 use crate::{
-    catalog::{Catalog, ColumnRef, KeyedTable, PlatformTable, SystemColumn, Table, ucum_of},
+    catalog::{Catalog, ColumnRef, KeyedTable, PlatformTable, SystemColumn, Table},
     data::write::{CellLookup, Problem, Reason, quoted, unknown_column, writable_table},
     refusal::ErrorCode,
     scalar::DataType,
@@ -113,7 +116,7 @@ impl ImportColumns {
                 Some(taken_column(&column.name, other))
             } else if let Some(column) = column {
                 let is_chosen = chosen.contains_key(field);
-                other_unit(column, unit.as_deref()).filter(|_| !is_chosen)
+                other_unit(column, unit.as_deref(), CHOOSABLE).filter(|_| !is_chosen)
             } else {
                 Some(without_column(table, name))
             };
@@ -266,21 +269,6 @@ fn taken_column(column: &str, other: &str) -> Reason {
     )
 }
 
-/// The problem of values in another unit than that of the column, which would be wrong by a factor.
-fn other_unit(column: &ColumnRef, unit: Option<&str>) -> Option<Reason> {
-    let (of_column, of_field) = (column.unit.as_deref()?, unit?);
-    let is_other = ucum_of(of_field)? != ucum_of(of_column)?;
-    is_other.then(|| {
-        let message = format!(
-            "the file's values are in {}, those of column \"{}\" in {of_column}; convert them, or choose the column in \
-             \"columns\" if the header is wrong",
-            quoted(of_field),
-            column.name,
-        );
-        Reason::new(ErrorCode::DoubtfulReading, message)
-    })
-}
-
 fn without_column(table: &Table, name: &str) -> Reason {
     let Reason { code, message } = unknown_column(table, name);
     let advice = "choose a column for it in \"columns\", or null to leave it out";
@@ -401,13 +389,23 @@ mod tests {
             let chosen = chosen.map(|column| ("Name".to_owned(), Some(column.to_owned())));
             ImportColumns::choose(&[field], &chosen.into_iter().collect(), &table)
         };
-        for unit in [None, Some("\u{b5}l"), Some("uL"), Some("as measured")] {
+        for unit in ["\u{b5}l", "uL", "as measured", "Sample 1"]
+            .map(Some)
+            .into_iter()
+            .chain([None])
+        {
             assert!(choose(unit, None).is_ok(), "{unit:?}");
         }
-        for unit in ["mL", "ml", "min", "\u{b0}C"] {
+        for (unit, words) in [
+            ("mL", "are in mL"),
+            ("ml", "are in ml"),
+            ("Min.", "are in Min."),
+            ("10\u{b3} \u{b5}l", "are in 10\u{b3} \u{b5}l"),
+            ("Torr", "\"Torr\" in the header may be a unit"),
+        ] {
             let problems = choose(Some(unit), None).unwrap_err();
             assert_eq!(problems[0].path.as_deref(), Some("columns.Name"));
-            assert!(problems[0].message.contains(&format!("in {unit}")));
+            assert!(problems[0].message.contains(words), "{problems:?}");
             assert!(choose(Some(unit), Some("name")).is_ok());
         }
     }

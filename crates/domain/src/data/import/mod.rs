@@ -11,6 +11,7 @@ mod linked_rows;
 #[cfg(test)]
 mod linked_tests;
 mod rows;
+mod units;
 
 pub use columns::{ImportColumns, ImportField};
 pub use linked::{LinkedColumns, LinkedTable, MAX_LINKED_TABLES};

@@ -15,7 +15,7 @@ use crate::read::{
     open::TypedTable,
     raw::{RawCell, RawRow},
     target::ImportTarget,
-    units::{is_unit, is_units_row},
+    units::{is_unit, is_units_above, is_units_row},
 };
 use labdata_domain::data::write::FileCell;
 
@@ -24,6 +24,13 @@ const HEAD_ROWS: usize = 200;
 
 /// Size of these rows in bytes.
 const HEAD_BYTES: usize = 4 << 20;
+
+/// First rows of a file, or those from a given header on.
+pub(super) struct Head {
+    rows: Vec<HeadRow>,
+    /// The last row with values above them.
+    above: Option<RawRow>,
+}
 
 /// Header of a table, with the rows that were looked at.
 pub(super) struct FoundHeader {
@@ -35,14 +42,19 @@ pub(super) struct FoundHeader {
 
 impl Opening<'_> {
     /// Reads the first rows that are not blank, up to and behind the header.
-    pub(super) fn head(&mut self) -> Result<Vec<HeadRow>, ReadError> {
+    pub(super) fn head(&mut self) -> Result<Head, ReadError> {
         let (mut rows, mut bytes, mut follows_blank) = (Vec::new(), 0, false);
+        let mut above = None;
         let mut row = RawRow::default();
         // Rows above a header that is given are no header.
         let from = self.given.header_row.unwrap_or(0);
         let mut last_line = None;
         while rows.len() < HEAD_ROWS && bytes < HEAD_BYTES && self.file.source.next(&mut row)? {
             if row.line < from {
+                // They may have units, as where the header was found without being given.
+                if !row.is_all_blank() {
+                    above = Some(row.clone());
+                }
                 continue;
             }
             // A sheet does not have its blank rows.
@@ -60,14 +72,15 @@ impl Opening<'_> {
             });
         }
         self.file.source.rewind()?;
-        Ok(rows)
+        Ok(Head { rows, above })
     }
 
     pub(super) fn header(
         &mut self,
-        rows: &[HeadRow],
+        head: &Head,
         target: Option<&ImportTarget>,
     ) -> Result<FoundHeader, ReadError> {
+        let rows = head.rows.as_slice();
         let index = match self.given.header_row {
             Some(0) => return self.no_header(rows),
             Some(line) => {
@@ -77,8 +90,7 @@ impl Opening<'_> {
             }
             None => self.find_header(rows, target)?,
         };
-        let head = rows.get(index).ok_or(ReadError::NoHeader)?;
-        let row = &head.row;
+        let row = &rows.get(index).ok_or(ReadError::NoHeader)?.row;
         // The survey checks the rows below the header only.
         if let Some(fault) = row.fault {
             let problem = RowProblem::of_fault(fault, self.encoding());
@@ -90,30 +102,52 @@ impl Opening<'_> {
             .collect();
         self.reading.options.header_row = Some(row.line);
         self.reading.lines_above = row.line.saturating_sub(1);
-        let mut above = row.line;
-        if is_units_row(rows, index)
-            && let Some(HeadRow { row: units, .. }) = rows.get(index + 1)
-        {
-            above = units.line;
-            self.reading.units_row = Some(units.line);
-            for (header, column) in headers.iter_mut().zip(first..) {
-                let text = units.text_of(units.cell(column)).unwrap_or_default();
-                let unit = text.trim().trim_matches(['(', ')', '[', ']']);
-                if header.unit.is_none() && !unit.is_empty() && is_unit(text) {
-                    header.unit = Some(unit.to_owned());
-                }
-            }
-        }
+        let above = self.units(head, index, &mut headers, first);
         Ok(FoundHeader {
             kinds: usual_kinds(rows.get(index + 1..).unwrap_or_default(), first + width),
             headers,
             layout: Layout {
-                above,
+                above: above.unwrap_or(row.line),
                 first,
                 width,
                 ..Layout::default()
             },
         })
+    }
+
+    /// Adds the units beside a header to it. Returns the line of those below it, which is no row.
+    fn units(
+        &mut self,
+        head: &Head,
+        header: usize,
+        headers: &mut [Header],
+        first: usize,
+    ) -> Option<u64> {
+        let rows = head.rows.as_slice();
+        let above = match header.checked_sub(1) {
+            Some(above) => rows.get(above).map(|above| &above.row),
+            None => head.above.as_ref(),
+        };
+        if let Some(units) = above.filter(|above| is_units_above(above)) {
+            self.read_units(units, headers, first);
+        }
+        let below = rows.get(header + 1)?;
+        is_units_row(rows, header).then(|| {
+            self.read_units(&below.row, headers, first);
+            below.row.line
+        })
+    }
+
+    /// Adds the units of a line above or below the header to it.
+    fn read_units(&mut self, units: &RawRow, headers: &mut [Header], first: usize) {
+        self.reading.units_row = Some(units.line);
+        for (header, column) in headers.iter_mut().zip(first..) {
+            let text = units.text_of(units.cell(column)).unwrap_or_default();
+            let unit = text.trim().trim_matches(['(', ')', '[', ']']);
+            if !unit.is_empty() && is_unit(text) {
+                header.note_unit(unit);
+            }
+        }
     }
 
     fn find_header(

@@ -2,6 +2,7 @@ mod ends;
 mod messages;
 mod random;
 mod titles;
+mod units;
 mod values;
 
 use std::io::Cursor;

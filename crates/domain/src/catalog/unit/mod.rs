@@ -1,5 +1,17 @@
 //! Units of columns: codes of UCUM, the Unified Code for Units of Measure (case-sensitive form).
 
+mod compare;
+mod signs;
+mod spellings;
+mod written;
+#[cfg(test)]
+mod written_tests;
+
+pub use self::{
+    compare::{UnitMatch, compare_unit},
+    written::ucum_of,
+};
+
 /// Maximum number of characters of a unit.
 const MAX_LENGTH: usize = 100;
 
@@ -38,60 +50,6 @@ const OTHERS: &str = "10* 10^ [pi] % [ppth] [ppm] [ppb] [pptr] gon deg ' '' min 
 pub fn is_ucum(code: &str) -> bool {
     let mut rest = Rest(code);
     code.len() <= MAX_LENGTH && rest.take_main().is_some() && rest.0.is_empty()
-}
-
-/// Letters that alone are a unit in a header. Others, as in `Volume (b)`, rather distinguish columns.
-const LETTERS: &str = "msgLlhdKCFVAWJUM";
-
-/// What people write in place of a UCUM code.
-const SPELLINGS: [(&str, &str); 14] = [
-    ("\u{b0}C", "Cel"),
-    ("degC", "Cel"),
-    ("C", "Cel"),
-    ("\u{b0}F", "[degF]"),
-    ("F", "[degF]"),
-    ("sec", "s"),
-    ("mins", "min"),
-    ("minutes", "min"),
-    ("hr", "h"),
-    ("hrs", "h"),
-    ("hour", "h"),
-    ("hours", "h"),
-    ("days", "d"),
-    ("M", "mol/L"),
-];
-
-/// The UCUM code of a unit as people write it (`\u{b5}l`, `\u{b0}C`, `hours`, `mM`), of several spellings the same one; `None`
-/// for what is not known as a unit.
-#[must_use]
-pub fn ucum_of(text: &str) -> Option<String> {
-    // The micro sign and the Greek letter.
-    let text = text.trim().replace(['\u{b5}', '\u{3bc}'], "u");
-    let is_number = !text.contains(|c: char| c.is_alphabetic() || c == '%');
-    let is_other_letter = text.len() == 1 && !text.contains(|c| c == '%' || LETTERS.contains(c));
-    // In a laboratory these are units of absorbance, in UCUM astronomical ones.
-    if is_number || is_other_letter || text == "AU" {
-        return None;
-    }
-    let code = text.split('/').map(spelled).collect::<Vec<_>>().join("/");
-    is_ucum(&code).then_some(code)
-}
-
-fn spelled(atom: &str) -> String {
-    let atom = atom.trim();
-    if let Some((_, code)) = SPELLINGS.iter().find(|(spelling, _)| *spelling == atom) {
-        return (*code).to_owned();
-    }
-    let prefixed = |unit: char| {
-        let prefix = atom.strip_suffix(unit)?;
-        (prefix.is_empty() || PREFIXES.contains(&prefix)).then_some(prefix)
-    };
-    match (prefixed('l'), prefixed('M')) {
-        // UCUM has both letters for the litre.
-        (Some(prefix), _) => format!("{prefix}L"),
-        (None, Some(prefix)) => format!("{prefix}mol/L"),
-        (None, None) => atom.to_owned(),
-    }
 }
 
 /// Unread rest of a code.
@@ -259,26 +217,6 @@ mod tests {
             "dag",
         ] {
             assert!(is_ucum(code), "{code}");
-        }
-    }
-
-    #[test]
-    fn spellings_of_a_unit_have_one_code() {
-        for (texts, code) in [
-            (&["\u{b5}l", "\u{3bc}L", "uL", "ul"][..], "uL"),
-            (&["\u{b0}C", "C", "Cel"], "Cel"),
-            (&["hours", "hr", "h"], "h"),
-            (&["mM", "mmol/l", "mmol / L"], "mmol/L"),
-            (&["\u{b5}g/ml"], "ug/mL"),
-            (&["%"], "%"),
-            (&["min"], "min"),
-        ] {
-            for text in texts {
-                assert_eq!(ucum_of(text).as_deref(), Some(code), "{text}");
-            }
-        }
-        for text in ["", "2", "b", "raw", "OD600", "AU", "2nd", "n = 3"] {
-            assert_eq!(ucum_of(text), None, "{text}");
         }
     }
 
