@@ -30,7 +30,7 @@ pub struct Frame {
 /// Key of a field's metadata for the name for people.
 const LABEL: &str = "label";
 /// Key of a field's metadata for the unit, a UCUM code.
-const UNIT: &str = "unit";
+pub(crate) const UNIT: &str = "unit";
 
 /// Maximum number of rows of a batch.
 pub(crate) const BATCH: usize = 8192;

@@ -57,6 +57,8 @@ pub(super) struct TypedColumn {
     /// True for texts that are times without an offset.
     pub(super) is_local_time: bool,
     pub(super) unit: Option<&'static str>,
+    /// The unit that the file notes for the column.
+    pub(super) noted_unit: Option<String>,
 }
 
 /// Opens a file of the format that its content has, or that the options say.

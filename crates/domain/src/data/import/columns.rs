@@ -303,7 +303,7 @@ fn is_unknown(catalog: &Catalog, name: &str) -> bool {
     catalog.table(name).is_none() && PlatformTable::from_name(name).is_none()
 }
 
-fn path(field: &str) -> String {
+pub(super) fn path(field: &str) -> String {
     format!("columns.{}", quoted(field))
 }
 

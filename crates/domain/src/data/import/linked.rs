@@ -225,8 +225,12 @@ fn choose_columns(
     let others = others.map(|field| (field.text.clone(), None));
     let own = given.columns.iter();
     let own = own.map(|(field, column)| (field.clone(), Some(column.clone())));
-    ImportColumns::choose(header, &others.chain(own).collect(), table)
-        .and_then(|columns| columns.with_lookups(&BTreeMap::new(), table, catalog))
+    let columns = ImportColumns::choose(header, &others.chain(own).collect(), table)?;
+    let problems = columns.other_units(header);
+    if !problems.is_empty() {
+        return Err(Problem::first_of(problems));
+    }
+    columns.with_lookups(&BTreeMap::new(), table, catalog)
 }
 
 /// The column by which a table refers to another one.

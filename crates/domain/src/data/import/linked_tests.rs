@@ -305,3 +305,30 @@ fn key_of_wells(link: LinkedTable) -> LinkedTable {
         ..link
     }
 }
+
+#[test]
+fn a_linked_field_of_another_unit_is_a_problem_although_its_column_is_named() {
+    let tables = catalog();
+    let tables = tables.tables().iter().map(|table| Table::clone(table));
+    let mut tables: Vec<Table> = tables.collect();
+    for table in &mut tables {
+        table
+            .columns
+            .update(|column| column.unit = (column.name == "kind").then(|| "mg".to_owned()));
+    }
+    let catalog = Catalog::new(CatalogVersion(1), tables);
+    let choose = |unit: &str| {
+        let mut fields = fields();
+        fields[1].unit = Some(unit.to_owned());
+        LinkedColumns::choose(&plates_and_wells(), &fields, &reading(&catalog), &catalog)
+    };
+    for unit in ["mg", "milligrams", "blank corrected"] {
+        assert!(choose(unit).is_ok(), "{unit}");
+    }
+    for unit in ["g", "\u{b5}g", "10\u{b3} mg", "Torr", "mg/foo"] {
+        let problem = choose(unit).unwrap_err().remove(0);
+        let path = Some("linked[0].columns.Type");
+        assert_eq!(problem.path.as_deref(), path, "{unit}");
+        assert!(problem.message.ends_with("or correct the header"));
+    }
+}

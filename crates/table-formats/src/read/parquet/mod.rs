@@ -27,6 +27,7 @@ use self::{
     pages::{Chunks, SharedFile},
 };
 use super::{MAX_COLUMNS, PART_BYTES, ReadError};
+use crate::frame::UNIT;
 
 /// Bytes behind the footer: its length, and the magic bytes.
 const TAIL: u64 = 8;
@@ -61,13 +62,15 @@ fn open_parquet(file: SharedFile) -> Result<ParquetReader, ReadError> {
     // A note that cannot be read leaves the types of Parquet.
     let arrow =
         parquet_to_arrow_schema(&schema, metadata.file_metadata().key_value_metadata()).ok();
-    let (mut columns, mut kinds) = (Vec::new(), Vec::new());
+    let (mut columns, mut kinds, mut units) = (Vec::new(), Vec::new(), Vec::new());
     for (index, column) in schema.columns().iter().enumerate() {
         let noted = arrow.as_ref().and_then(|arrow| arrow.fields().get(index));
         // An unsupported column is refused now, not after thousands of rows.
         let kind = Kind::of(column, noted.map(|field| field.data_type()))?;
         columns.push((column.name().to_owned(), kind.data_type()));
         kinds.push(kind);
+        let unit = noted.and_then(|field| field.metadata().get(UNIT));
+        units.push(unit.filter(|unit| !unit.trim().is_empty()).cloned());
     }
     match columns.len() {
         0 => return Err(ReadError::NoHeader),
@@ -90,6 +93,7 @@ fn open_parquet(file: SharedFile) -> Result<ParquetReader, ReadError> {
         metadata,
         columns,
         kinds,
+        units,
         rows,
         group: None,
         pending: Vec::new(),
@@ -132,6 +136,8 @@ pub struct ParquetReader {
     metadata: ParquetMetaData,
     columns: Vec<(String, DataType)>,
     kinds: Vec<Kind>,
+    /// Units that the file notes for its columns, as exports do.
+    units: Vec<Option<String>>,
     rows: usize,
     /// Row groups that are not read yet.
     groups: VecDeque<usize>,

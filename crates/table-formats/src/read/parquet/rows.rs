@@ -18,13 +18,18 @@ pub(in crate::read) fn open_parquet_rows(
 ) -> Result<(Box<dyn RowSource>, TypedTable), ReadError> {
     guarded(|| {
         let mut reader = open_parquet(SharedFile::new(source)?)?;
-        let names = reader.columns.iter().zip(&reader.kinds);
+        let names = reader.columns.iter().zip(&reader.kinds).zip(&reader.units);
         let mut columns: Vec<TypedColumn> = names
-            .map(|((name, data_type), kind)| TypedColumn {
-                name: name.clone(),
-                data_type: *data_type,
-                is_local_time: matches!(kind, Kind::LocalTime(_) | Kind::LocalTime96),
-                unit: matches!(kind, Kind::Duration(_)).then_some("s"),
+            .map(|(((name, data_type), kind), unit)| {
+                let is_duration = matches!(kind, Kind::Duration(_));
+                TypedColumn {
+                    name: name.clone(),
+                    data_type: *data_type,
+                    is_local_time: matches!(kind, Kind::LocalTime(_) | Kind::LocalTime96),
+                    unit: is_duration.then_some("s"),
+                    // A duration is read as seconds, whatever its note says.
+                    noted_unit: unit.clone().filter(|_| !is_duration),
+                }
             })
             .collect();
         if reader

@@ -265,7 +265,15 @@ impl Opening<'_> {
 /// The header of a file that names and types its columns itself.
 pub(super) fn typed_header(typed: &TypedTable) -> FoundHeader {
     let columns = typed.columns.iter();
-    let headers: Vec<Header> = columns.map(|column| Header::of(&column.name)).collect();
+    let headers: Vec<Header> = columns
+        .map(|column| {
+            let mut header = Header::of(&column.name);
+            if let Some(unit) = &column.noted_unit {
+                header.note_unit(unit.trim());
+            }
+            header
+        })
+        .collect();
     FoundHeader {
         kinds: Vec::new(),
         layout: Layout {

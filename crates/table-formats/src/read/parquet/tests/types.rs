@@ -1,6 +1,9 @@
 //! Types of columns, as different writers declare them.
 
+use std::collections::HashMap;
+
 use arrow_array::{DurationMicrosecondArray, DurationMillisecondArray, DurationSecondArray};
+use arrow_schema::{Field, Schema};
 use parquet::{
     column::writer::ColumnWriter,
     data_type::{ByteArray, Int96},
@@ -133,6 +136,37 @@ fn durations_are_seconds_in_each_unit() {
         assert_eq!(table.columns()[0].unit.as_deref(), Some("s"));
         assert_eq!(read(&bytes).unwrap()[0].1, Values::Float(vec![Some(90.0)]));
     }
+}
+
+/// The unit of the only column, of a name and with a unit in its metadata.
+fn unit_of(name: &str, array: ArrayRef, unit: &str) -> Option<String> {
+    let field = Field::new(name, array.data_type().clone(), true);
+    let metadata = HashMap::from([("unit".to_owned(), unit.to_owned())]);
+    let schema = Arc::new(Schema::new(vec![field.with_metadata(metadata)]));
+    let batch = RecordBatch::try_new(Arc::clone(&schema), vec![array]).unwrap();
+    let mut writer = ArrowWriter::try_new(Vec::new(), schema, None).unwrap();
+    writer.write(&batch).unwrap();
+    let bytes = writer.into_inner().unwrap();
+    let table = table(&bytes, &ReadOptions::default()).unwrap();
+    table.columns()[0].unit.clone()
+}
+
+#[test]
+fn a_unit_in_the_metadata_of_a_field_is_that_of_its_column() {
+    let numbers = || -> ArrayRef { Arc::new(Float64Array::from(vec![5.0])) };
+    for (name, noted, unit) in [
+        ("c", "mg/mL", Some("mg/mL")),
+        ("c", " ", None),
+        ("c (raw)", "mg/mL", Some("mg/mL")),
+        ("c [\u{b5}g/ml]", "ug/mL", Some("\u{b5}g/ml")),
+        // The file contradicts itself.
+        ("c [ug/mL]", "mg/mL", Some("ug/mL or mg/mL")),
+    ] {
+        assert_eq!(unit_of(name, numbers(), noted).as_deref(), unit, "{name}");
+    }
+    // A duration is read as seconds, whatever its unit is elsewhere.
+    let duration: ArrayRef = Arc::new(DurationSecondArray::from(vec![90]));
+    assert_eq!(unit_of("t", duration, "min").as_deref(), Some("s"));
 }
 
 #[test]
