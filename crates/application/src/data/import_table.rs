@@ -194,9 +194,11 @@ pub(super) fn read(
         .map(|column| ImportField {
             text: column.header.clone(),
             key: column.match_key(),
-            unit: column.unit.clone(),
+            // Refused below in words of its own, which name the times.
+            unit: column.unit.clone().filter(|_| !column.holds_times),
         })
         .collect();
+    let holds_times: Vec<bool> = file.columns().iter().map(|it| it.holds_times).collect();
     // Chosen by headers as the file has them, or as a preview shows them.
     let chosen = command.columns.into_iter();
     let mut chosen: BTreeMap<String, Option<String>> = chosen
@@ -212,6 +214,9 @@ pub(super) fn read(
     let mut types = columns.types();
     LinkedColumns::add_types(&linked, &columns, &mut types)
         .map_err(|problem| Error::Problems(vec![problem]))?;
+    columns
+        .check_times(&linked, &holds_times)
+        .map_err(Error::Problems)?;
     let doubts = doubts(&file, &types);
     if !doubts.is_empty() {
         return Err(Error::Problems(Problem::first_of(doubts)));

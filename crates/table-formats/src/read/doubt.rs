@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     ReadError,
+    date::render_duration,
     number::NumberStyle,
     raw::{RawRow, RowFault},
     text::DELIMITERS,
@@ -223,6 +224,20 @@ impl RowProblem {
                 "row {}: the workbook shows the number {number} with characters of its format, which \
                  a text column would lose; enter it as a text",
                 row.line
+            ),
+            options: Vec::new(),
+        }
+    }
+
+    /// The problem of a time in a column that has plain numbers besides.
+    pub(super) fn time_among_numbers(row: &RawRow, micros: i64) -> Self {
+        Self {
+            code: "cell_value",
+            message: format!(
+                "row {}: the cell is the time {}, which is read as seconds, but others of its column \
+                 are plain numbers, whose unit may be another; enter all of them in one way",
+                row.line,
+                render_duration(micros)
             ),
             options: Vec::new(),
         }

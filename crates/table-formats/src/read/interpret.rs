@@ -42,6 +42,8 @@ pub(super) struct ColumnReading {
     pub(super) unread_formats: Vec<DateFormat>,
     /// True if times of day are elapsed times, as others of the column are.
     pub(super) has_elapsed: bool,
+    /// True if some cells are times, and others numbers, whose unit may be another than seconds.
+    pub(super) mixes_times: bool,
 }
 
 /// Reads the cells of a table.
@@ -203,7 +205,12 @@ impl Interpreter<'_> {
             RawCell::Date(day) => return self.day(row, day, column.data_type),
             RawCell::LocalTime(local) => return self.local(row, local, column.data_type),
             RawCell::Instant(at) => instant(at, column.data_type),
-            RawCell::Clock(micros) | RawCell::Elapsed(micros) if is_number => seconds(micros),
+            RawCell::Clock(micros) | RawCell::Elapsed(micros) if is_number => {
+                if column.mixes_times {
+                    return Interpreted::Refused(RowProblem::time_among_numbers(row, micros));
+                }
+                seconds(micros)
+            }
             RawCell::Clock(micros) if !column.has_elapsed => FileCell::Text(render_clock(micros)),
             RawCell::Clock(micros) | RawCell::Elapsed(micros) => {
                 FileCell::Text(render_duration(micros))

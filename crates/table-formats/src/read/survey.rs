@@ -224,6 +224,16 @@ impl ColumnCounts {
         }
     }
 
+    /// Number of cells that are times of day or elapsed times.
+    pub(super) const fn times(&self) -> u64 {
+        self.clocks + self.elapsed
+    }
+
+    /// Returns whether some cells are times, and others numbers.
+    pub(super) fn mixes_times(&self) -> bool {
+        self.times() > 0 && (0..STYLES.len()).any(|style| self.numbers_in(style) > 0)
+    }
+
     /// Number of cells that are numbers in a style.
     pub(super) fn numbers_in(&self, style: usize) -> u64 {
         self.raw_numbers + self.numbers.get(style).copied().unwrap_or(0)
@@ -270,6 +280,12 @@ impl ColumnCounts {
         // Elapsed times below a day may be formatted as times of day.
         if self.elapsed > 0 && self.elapsed + self.clocks == self.filled {
             return of(DataType::Float);
+        }
+        if self.mixes_times() && self.numbers_in(style) + self.times() == self.filled {
+            return Inferred {
+                doubt: Some(TypeDoubt::MixedTimes),
+                ..of(DataType::Text)
+            };
         }
         if !self.has_id && self.is_mostly_numbers(style) {
             return Inferred {
@@ -341,6 +357,8 @@ pub(super) struct Inferred {
 pub(super) enum TypeDoubt {
     /// Most cells are numbers.
     TextNumbers,
+    /// All cells are times or numbers, and there are some of both.
+    MixedTimes,
     /// All cells are dates in either of two formats.
     DateFormats(usize, usize),
     /// All cells are times, of which some have no offset.

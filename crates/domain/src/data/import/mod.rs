@@ -5,6 +5,7 @@
 //! lines of the file. Fields of the header may go to linked tables, to whose rows the import's own refer
 //! ([`LinkedTable`]).
 
+mod column_units;
 mod columns;
 mod linked;
 mod linked_rows;

@@ -26,6 +26,7 @@ pub(in crate::read) fn open_parquet_rows(
                     name: name.clone(),
                     data_type: *data_type,
                     is_local_time: matches!(kind, Kind::LocalTime(_) | Kind::LocalTime96),
+                    is_duration,
                     unit: is_duration.then_some("s"),
                     // A duration is read as seconds, whatever its note says.
                     noted_unit: unit.clone().filter(|_| !is_duration),

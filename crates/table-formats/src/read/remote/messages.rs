@@ -44,6 +44,7 @@ struct Column {
     name: String,
     data_type: String,
     unit: Option<String>,
+    holds_times: bool,
 }
 
 impl From<&ReadColumn> for Column {
@@ -53,6 +54,7 @@ impl From<&ReadColumn> for Column {
             name: column.name.clone(),
             data_type: column.data_type.as_str().to_owned(),
             unit: column.unit.clone(),
+            holds_times: column.holds_times,
         }
     }
 }
@@ -65,6 +67,7 @@ impl Column {
             self.name,
             data_type,
             self.unit,
+            self.holds_times,
         ))
     }
 }

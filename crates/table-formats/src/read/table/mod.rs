@@ -1,5 +1,6 @@
 //! The table of a file: found, checked, and read row by row.
 
+mod cell_units;
 mod extent;
 mod head;
 mod opening;
@@ -37,8 +38,10 @@ pub struct ReadColumn {
     pub name: String,
     /// Type of its values.
     pub data_type: DataType,
-    /// Unit that stands in brackets behind the header, or below it.
+    /// Unit that stands in brackets behind the header, or below it; `s` for times that are numbers.
     pub unit: Option<String>,
+    /// True if cells of it are times, which are seconds in a column of numbers.
+    pub holds_times: bool,
     /// Index of its cells in a row.
     index: usize,
 }
@@ -50,12 +53,14 @@ impl ReadColumn {
         name: String,
         data_type: DataType,
         unit: Option<String>,
+        holds_times: bool,
     ) -> Self {
         Self {
             header,
             name,
             data_type,
             unit,
+            holds_times,
             index: 0,
         }
     }

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::{
     Layout, ReadColumn, ReadTable,
+    cell_units::CellUnits,
     extent::Survey,
     head::{FoundHeader, typed_header},
     row_checker::RowChecker,
@@ -233,12 +234,10 @@ impl<'o> Opening<'o> {
             readings.push(Some(self.reading(counts, &inferred, detected, is_import)));
             let typed = self.file.typed.as_ref();
             let typed = typed.and_then(|typed| typed.columns.get(*index));
-            // Elapsed times become numbers of seconds, so their unit is known.
-            let is_seconds = inferred.data_type == DataType::Float && counts.elapsed > 0;
-            let unit = typed.and_then(|column| column.unit);
-            let unit = unit.or(is_seconds.then_some("s"));
+            let cells = CellUnits::new(counts, typed);
             columns.push(ReadColumn {
-                unit: header.unit.or_else(|| unit.map(str::to_owned)),
+                unit: cells.unit(&header, inferred.data_type, is_import),
+                holds_times: cells.holds_times,
                 header: header.text,
                 name,
                 data_type: inferred.data_type,
@@ -270,6 +269,7 @@ impl<'o> Opening<'o> {
                 Vec::new()
             },
             has_elapsed: counts.elapsed > 0,
+            mixes_times: counts.mixes_times(),
         }
     }
 
@@ -369,6 +369,13 @@ impl<'o> Opening<'o> {
                     vec![json!({"text_numbers": "null"})],
                 )
             }
+            Some(TypeDoubt::MixedTimes) => Doubt::column(
+                &header.text,
+                "text_numbers",
+                "some cells are times, which are read as seconds, and others are plain numbers, \
+                 whose unit may be another; the column is a text",
+                Vec::new(),
+            ),
             Some(TypeDoubt::DateFormats(first, second)) => {
                 let options = [first, second].into_iter().filter_map(formats);
                 Doubt::column(

@@ -131,9 +131,16 @@ fn durations_are_seconds_in_each_unit() {
         Arc::new(DurationNanosecondArray::from(vec![90_000_000_000])),
     ];
     for array in arrays {
+        for name in ["t (min)", "t"] {
+            let bytes = written(&[(name, Arc::clone(&array))], WriterProperties::default());
+            let table = table(&bytes, &ReadOptions::default()).unwrap();
+            let column = &table.columns()[0];
+            assert_eq!(
+                (column.unit.as_deref(), column.holds_times),
+                (Some("s"), true)
+            );
+        }
         let bytes = written(&[("t", array)], WriterProperties::default());
-        let table = table(&bytes, &ReadOptions::default()).unwrap();
-        assert_eq!(table.columns()[0].unit.as_deref(), Some("s"));
         assert_eq!(read(&bytes).unwrap()[0].1, Values::Float(vec![Some(90.0)]));
     }
 }

@@ -13,6 +13,27 @@ pub(super) const STYLES: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 <xf numFmtId="9"/><xf numFmtId="2"/><xf numFmtId="165"/><xf numFmtId="166"/>
 <xf numFmtId="167"/></cellXfs></styleSheet>"#;
 
+/// Styles with these formats; style 0 has none.
+pub(super) fn styles_of(formats: &[&str]) -> String {
+    let (mut codes, mut styles) = (String::new(), String::new());
+    for (code, id) in formats.iter().zip(200..) {
+        let escaped = code
+            .replace('&', "&amp;")
+            .replace('"', "&quot;")
+            .replace('<', "&lt;");
+        write!(
+            codes,
+            "<numFmt numFmtId=\"{id}\" formatCode=\"{escaped}\"/>"
+        )
+        .unwrap();
+        write!(styles, "<xf numFmtId=\"{id}\"/>").unwrap();
+    }
+    format!(
+        "<styleSheet xmlns=\"http://schemas.openxmlformats.org/spreadsheetml/2006/main\"><numFmts>{codes}</numFmts>\
+         <cellXfs><xf numFmtId=\"0\"/>{styles}</cellXfs></styleSheet>"
+    )
+}
+
 /// A book with sheets of these names and states, and where it finds them.
 pub(super) fn workbook_of(sheets: &[(&str, &str)]) -> (String, String) {
     const NAMESPACE: &str = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";

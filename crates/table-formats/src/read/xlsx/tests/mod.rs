@@ -2,6 +2,7 @@ mod book;
 mod formats;
 mod merged;
 mod package;
+mod shown;
 mod values;
 
 use std::io::{Cursor, Write};
@@ -16,7 +17,7 @@ use time::macros::{date, datetime};
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
 use self::{
-    book::{STYLES, workbook_of},
+    book::{STYLES, styles_of, workbook_of},
     package::{PACKAGE, RELATIONS, WORKBOOK},
 };
 use super::*;
@@ -24,9 +25,14 @@ use crate::read::{ReadOptions, ReadTable, open_table, preview::summarize, table:
 
 /// A workbook of these parts, besides those that each has.
 fn packed(parts: &[(&str, &str)]) -> Vec<u8> {
+    packed_with(STYLES, parts)
+}
+
+/// A workbook with these styles.
+fn packed_with(styles: &str, parts: &[(&str, &str)]) -> Vec<u8> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
-    let common = [("_rels/.rels", PACKAGE), ("xl/styles.xml", STYLES)];
+    let common = [("_rels/.rels", PACKAGE), ("xl/styles.xml", styles)];
     for (name, content) in common.iter().chain(parts) {
         writer.start_file(*name, options).unwrap();
         writer.write_all(content.as_bytes()).unwrap();
@@ -44,6 +50,33 @@ fn sheet_of(rows: &str, after: &str, shared: &str) -> Vec<u8> {
         ("xl/sharedStrings.xml", &shared),
         ("xl/worksheets/sheet1.xml", &sheet),
     ])
+}
+
+/// A workbook with one column. Each cell has a format, and a number; what is no number is a text.
+fn column_of(header: &str, cells: &[(&str, &str)]) -> Vec<u8> {
+    let mut rows = row(1, &[inline("A1", header)]);
+    for ((index, (_, value)), number) in (1..).zip(cells).zip(2..) {
+        let place = format!("A{number}");
+        let is_number = value.parse::<f64>().is_ok();
+        let cell = if is_number {
+            styled(&place, index, value)
+        } else {
+            inline(&place, value)
+        };
+        rows += &row(number, &[cell]);
+    }
+    let formats: Vec<&str> = cells.iter().map(|(format, _)| *format).collect();
+    packed_with(
+        &styles_of(&formats),
+        &[
+            ("xl/workbook.xml", WORKBOOK),
+            ("xl/_rels/workbook.xml.rels", RELATIONS),
+            (
+                "xl/worksheets/sheet1.xml",
+                &format!("<worksheet><sheetData>{rows}</sheetData></worksheet>"),
+            ),
+        ],
+    )
 }
 
 fn workbook(rows: &str) -> Vec<u8> {
