@@ -66,7 +66,14 @@ impl Interpreter<'_> {
             RawCell::Quoted(span) | RawCell::Text(span) => row.span(span),
             RawCell::Error(span) => return self.error(row, Some(row.span(span)), column),
             RawCell::Formula => return self.error(row, None, column),
-            _ => return self.typed(row, cell, column),
+            _ => {
+                return match self.typed(row, cell, column) {
+                    Interpreted::Value(value) if self.rules.is_null_cell(&value) => {
+                        Interpreted::Null
+                    }
+                    read => read,
+                };
+            }
         };
         if matches!(column.data_type, DataType::String | DataType::Text) {
             // Compared with its blanks, which belong to a text.
@@ -76,7 +83,7 @@ impl Interpreter<'_> {
             return Interpreted::Value(FileCell::Text(normalized(text)));
         }
         let trimmed = text.trim();
-        if self.rules.is_null(trimmed) {
+        if self.rules.is_null(trimmed) || self.rules.null_numbers.has_text(trimmed, self.style) {
             return Interpreted::Null;
         }
         match column.data_type {

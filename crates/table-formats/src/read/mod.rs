@@ -13,6 +13,7 @@ mod head;
 mod header;
 mod interpret;
 mod layout;
+mod null_numbers;
 mod number;
 mod open;
 mod options;

@@ -1,10 +1,11 @@
 //! First reading of a table: counts what the cells of each column may be.
 
-use labdata_domain::scalar::DataType;
+use labdata_domain::{data::write::FileCell, scalar::DataType};
 
 use super::{
     date::{DateFormat, Moment, read_iso},
     exact::is_whole,
+    null_numbers::NullNumbers,
     number::{NumberForm, STYLES},
     raw::{RawCell, RawRow},
 };
@@ -78,6 +79,7 @@ pub(super) struct ColumnCounts {
 /// Rules for the cells of a table.
 pub(super) struct CellRules<'o> {
     pub(super) null_values: &'o [String],
+    pub(super) null_numbers: &'o NullNumbers,
     /// True if `null_values` also hold for texts.
     pub(super) is_null_given: bool,
     pub(super) formats: &'o [DateFormat],
@@ -88,6 +90,17 @@ impl CellRules<'_> {
     /// Returns whether a text is null in a column of numbers, dates or booleans.
     pub(super) fn is_null(&self, trimmed: &str) -> bool {
         trimmed.is_empty() || self.null_values.iter().any(|null| null == trimmed)
+    }
+
+    /// Returns whether a cell that the file stores with its type is null.
+    pub(super) fn is_null_cell(&self, cell: &FileCell) -> bool {
+        // Only given null values are compared with what is neither blank nor a text.
+        self.is_null_given
+            && (self.null_numbers.has_cell(cell)
+                || !self.null_values.is_empty() && {
+                    let text = cell.to_string();
+                    self.null_values.contains(&text)
+                })
     }
 
     /// Returns whether a text is null in a column of texts.
@@ -133,8 +146,11 @@ impl ColumnCounts {
             RawCell::Formula if rules.error_cells_are_null => return Ok(()),
             RawCell::Formula => return Err(ErrorCell),
             _ => {
-                self.filled += 1;
                 self.non_empty += 1;
+                if is_null_typed(cell, rules) {
+                    return Ok(());
+                }
+                self.filled += 1;
                 self.add_typed(cell);
                 return Ok(());
             }
@@ -142,7 +158,7 @@ impl ColumnCounts {
         // Before the check for null: `NA` is a value in a column of texts.
         self.non_empty += 1;
         let trimmed = text.trim();
-        if !rules.is_null(trimmed) {
+        if !rules.is_null(trimmed) && !rules.null_numbers.has_text_in_each_style(trimmed) {
             self.filled += 1;
             self.add_text(row.line, trimmed, rules);
         }
@@ -342,6 +358,19 @@ impl ColumnCounts {
             doubt,
         })
     }
+}
+
+/// Returns whether a cell of a workbook is null. Times and dates are compared as the values that they become.
+fn is_null_typed(cell: RawCell, rules: &CellRules<'_>) -> bool {
+    let value = match cell {
+        RawCell::Boolean(flag) => FileCell::Boolean(flag),
+        RawCell::Integer(number) | RawCell::Padded(number, _) => FileCell::Integer(number),
+        RawCell::Float(number) => FileCell::Float(number),
+        RawCell::Date(day) => FileCell::Date(day),
+        RawCell::LocalTime(at) => FileCell::LocalTime(at),
+        _ => return false,
+    };
+    rules.is_null_cell(&value)
 }
 
 /// Type of a column, and why it is a text if it could be something else.

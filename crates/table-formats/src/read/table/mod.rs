@@ -20,6 +20,7 @@ use super::{
     head::Extent,
     header::{Header, match_key},
     interpret::{ColumnReading, Interpreted, Interpreter},
+    null_numbers::NullNumbers,
     number::NumberStyle,
     open::{Sheet, open_file},
     options::{FileFormat, NULL_VALUES, ReadOptions, Reading},
@@ -97,6 +98,7 @@ pub struct ReadTable {
     readings: Vec<Option<ColumnReading>>,
     style: NumberStyle,
     is_null_given: bool,
+    null_numbers: NullNumbers,
     row: RawRow,
     cells: Vec<Option<FileCell>>,
     problems: Vec<String>,
@@ -155,11 +157,13 @@ pub(super) fn open_extent(
 
 fn rules<'o>(
     options: &'o ReadOptions,
+    null_numbers: &'o NullNumbers,
     is_null_given: bool,
     formats: &'o [DateFormat],
 ) -> CellRules<'o> {
     CellRules {
         null_values: options.null_values.as_deref().unwrap_or_default(),
+        null_numbers,
         is_null_given,
         formats,
         error_cells_are_null: options.error_cells_are_null == Some(true),
@@ -274,7 +278,7 @@ impl ReadTable {
         }
         let interpreter = Interpreter {
             // These rules decide on nulls only: each column has its formats of dates.
-            rules: rules(options, self.is_null_given, &[]),
+            rules: rules(options, &self.null_numbers, self.is_null_given, &[]),
             style: self.style,
             timezone: options.timezone.as_ref(),
             text_numbers_are_null: options.text_numbers_are_null == Some(true),

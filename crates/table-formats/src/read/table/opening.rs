@@ -19,6 +19,7 @@ use crate::read::{
     head::Extent,
     header::{Header, column_names, duplicates},
     interpret::ColumnReading,
+    null_numbers::NullNumbers,
     number::{NumberStyle, STYLES},
     open::OpenFile,
     options::{ReadOptions, Reading},
@@ -32,6 +33,7 @@ pub(super) struct Opening<'o> {
     pub(super) file: OpenFile,
     pub(super) given: &'o ReadOptions,
     pub(super) is_null_given: bool,
+    pub(super) null_numbers: NullNumbers,
     pub(super) max_rows: usize,
     pub(super) extent: Extent,
     pub(super) reading: Reading,
@@ -51,6 +53,8 @@ impl<'o> Opening<'o> {
             Some(format) => vec![format.clone()],
             None => DateFormat::detected(),
         };
+        let null_numbers = file.options.null_values.as_deref();
+        let null_numbers = NullNumbers::new(null_numbers.unwrap_or_default());
         Self {
             reading: Reading {
                 options: std::mem::take(&mut file.options),
@@ -60,6 +64,7 @@ impl<'o> Opening<'o> {
             file,
             given,
             is_null_given,
+            null_numbers,
             max_rows,
             extent,
             formats,
@@ -113,6 +118,7 @@ impl<'o> Opening<'o> {
             readings,
             style,
             is_null_given: self.is_null_given,
+            null_numbers: self.null_numbers,
             row: RawRow::default(),
             problems: Vec::new(),
             row_problems: Vec::new(),
@@ -400,6 +406,12 @@ impl<'o> Opening<'o> {
 
 impl Opening<'_> {
     pub(super) fn rules(&self) -> CellRules<'_> {
-        rules(&self.reading.options, self.is_null_given, &self.formats)
+        let options = &self.reading.options;
+        rules(
+            options,
+            &self.null_numbers,
+            self.is_null_given,
+            &self.formats,
+        )
     }
 }

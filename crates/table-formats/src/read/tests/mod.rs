@@ -1,5 +1,6 @@
 mod ends;
 mod messages;
+mod nulls;
 mod random;
 mod titles;
 mod units;

@@ -269,3 +269,24 @@ fn a_cell_has_at_most_sixteen_megabytes_and_a_part_not_many_more() {
     let refused = read(&texts(&[largest + 1])).unwrap_err();
     assert!(matches!(refused, ReadError::TooLarge), "{refused}");
 }
+
+#[test]
+fn a_null_number_holds_in_every_type_of_number() {
+    let mut nulls = ReadOptions::default();
+    for null in ["-999", "9007199254740993"] {
+        nulls.set_field("null_values", null).unwrap();
+    }
+    let floats: ArrayRef = Arc::new(Float64Array::from(vec![-999.0, -999.5]));
+    let integers: ArrayRef = Arc::new(Int64Array::from(vec![
+        9_007_199_254_740_993,
+        9_007_199_254_740_992,
+    ]));
+    let decimals = Decimal128Array::from(vec![-99_900, -99_901]);
+    let decimals: ArrayRef = Arc::new(decimals.with_precision_and_scale(38, 2).unwrap());
+    for array in [floats, integers, decimals] {
+        let bytes = written(&[("v", array)], WriterProperties::default());
+        let mut table = table(&bytes, &nulls).unwrap();
+        assert!(table.next_row().unwrap().unwrap().cells[0].is_none());
+        assert!(table.next_row().unwrap().unwrap().cells[0].is_some());
+    }
+}

@@ -95,3 +95,55 @@ fn times_among_plain_numbers_are_refused() {
         }
     }
 }
+
+#[test]
+fn a_null_value_holds_for_cells_that_are_no_texts() {
+    for (cells, nulls, data_type, expected) in [
+        (
+            &[("0", "-999"), ("0.0", "1.5")][..],
+            &["-999"][..],
+            DataType::Float,
+            &["-", "1.5"][..],
+        ),
+        (
+            &[("0", "-999"), ("0.0", "1.5")],
+            &["-999.0", "0"],
+            DataType::Float,
+            &["-", "1.5"],
+        ),
+        (
+            &[("0.0", "-99.9"), ("0", "0")],
+            &["-99,9", "0.00"],
+            DataType::Text,
+            &["-", "-"],
+        ),
+        (
+            &[("0", "-999"), ("yyyy-mm-dd", "46082")],
+            &["-999"],
+            DataType::Date,
+            &["-", "2026-03-01"],
+        ),
+        (
+            &[("yyyy-mm-dd", "1"), ("yyyy-mm-dd", "46082")],
+            &["1900-01-01"],
+            DataType::Date,
+            &["-", "2026-03-01"],
+        ),
+        (
+            &[("0", "-999"), ("@", "x")],
+            &["-999"],
+            DataType::Text,
+            &["-", "x"],
+        ),
+        (
+            &[("0", "-999"), ("0", "7")],
+            &["999"],
+            DataType::Integer,
+            &["-999", "7"],
+        ),
+    ] {
+        let mut table = open_with(column_of("v", cells), json!({"null_values": nulls})).unwrap();
+        assert_eq!(table.columns()[0].data_type, data_type, "{cells:?}");
+        assert_eq!(super::cells(&mut table).concat(), expected, "{cells:?}");
+    }
+}
