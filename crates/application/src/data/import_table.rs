@@ -217,11 +217,13 @@ pub(super) fn read(
     columns
         .check_times(&linked, &holds_times)
         .map_err(Error::Problems)?;
+    let units = columns.units(&linked);
     let doubts = doubts(&file, &types);
     if !doubts.is_empty() {
         return Err(Error::Problems(Problem::first_of(doubts)));
     }
     file.read_as(&types);
+    file.read_in(&units);
     let mut rows = ImportRows::new(columns, command.write).with_linked(linked);
     while let Some(row) = file.next_row().map_err(|error| refusal(&error))? {
         // One bad line does not end the import: its problem is reported with the rest.

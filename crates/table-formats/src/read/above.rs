@@ -138,7 +138,11 @@ fn is_table_of_pairs(lines: &[HeadRow], body: &[HeadRow], names: usize) -> bool 
     }
     // Settings are numbers, texts and dates in turn.
     let is_number = |line: &HeadRow| match line.row.cell(names + 1) {
-        RawCell::Integer(_) | RawCell::Float(_) | RawCell::Padded(..) | RawCell::Labeled(_) => true,
+        RawCell::Integer(_)
+        | RawCell::Float(_)
+        | RawCell::Padded(..)
+        | RawCell::Labeled(..)
+        | RawCell::Percent(_) => true,
         cell => line.row.text_of(cell).is_some_and(|text| {
             NumberForm::of(text.trim()).numbers != 0 || kind_of_text(text) == CellKind::Mark
         }),

@@ -229,6 +229,40 @@ impl RowProblem {
         }
     }
 
+    /// The problem of a number that a workbook shows with characters that are not the unit of its column.
+    pub(super) fn other_label(row: &RawRow, number: f64, label: &str, unit: Option<&str>) -> Self {
+        let unit = unit.map_or_else(
+            || "and its column has no unit".to_owned(),
+            |unit| format!("which is not the unit of its column, {unit}"),
+        );
+        Self {
+            code: "number_format",
+            message: format!(
+                "row {}: the workbook shows the number {number} with \"{label}\" of its format, {unit}; enter the number \
+                 without the format, in the unit of the column",
+                row.line
+            ),
+            options: vec![json!({"text_numbers": "null"})],
+        }
+    }
+
+    /// The problem of a percentage among plain numbers, or in a column of another unit.
+    pub(super) fn percentage(row: &RawRow, percentage: f64, other_unit: Option<&str>) -> Self {
+        let why = other_unit.map_or_else(
+            || {
+                "others of its column are plain numbers, which may be fractions or percentages; \
+                 write % behind the header, or enter all of them in one way"
+                    .to_owned()
+            },
+            |unit| format!("the values of its column are in {unit}; enter it in this unit"),
+        );
+        Self {
+            code: "number_format",
+            message: format!("row {}: the cell shows {percentage}%, but {why}", row.line),
+            options: Vec::new(),
+        }
+    }
+
     /// The problem of a time in a column that has plain numbers besides.
     pub(super) fn time_among_numbers(row: &RawRow, micros: i64) -> Self {
         Self {

@@ -10,6 +10,7 @@ use time::{Date, OffsetDateTime, PrimitiveDateTime, Time};
 use unicode_normalization::{UnicodeNormalization as _, is_nfc};
 
 use super::{
+    cell_unit::{is_percent, is_same_unit, may_be_fraction, percentage},
     date::{
         DateFormat, LocalTimeProblem, Moment, in_zone, read_any_iso, render_clock, render_duration,
     },
@@ -44,6 +45,24 @@ pub(super) struct ColumnReading {
     pub(super) has_elapsed: bool,
     /// True if some cells are times, and others numbers, whose unit may be another than seconds.
     pub(super) mixes_times: bool,
+    pub(super) percents: PercentContext,
+    /// Unit of the values: of the table's column, or else of the file's.
+    pub(super) unit: Option<String>,
+}
+
+/// What else a column shows where cells of it are percentages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct PercentContext {
+    /// True if other cells are plain numbers.
+    pub(super) is_mixed: bool,
+    /// True if the header says that the values are percentages.
+    pub(super) is_named: bool,
+}
+
+impl ColumnReading {
+    const fn is_number(&self) -> bool {
+        matches!(self.data_type, DataType::Integer | DataType::Float)
+    }
 }
 
 /// Reads the cells of a table.
@@ -181,8 +200,58 @@ impl Interpreter<'_> {
         Interpreted::Value(FileCell::Date(day))
     }
 
+    fn float(&self, number: f64, data_type: DataType) -> FileCell {
+        if self.are_numbers_rounded && data_type != DataType::Float && number.abs() >= FIRST_INEXACT
+        {
+            return FileCell::InexactNumber(number);
+        }
+        FileCell::Float(number)
+    }
+
+    /// Reads a number that a workbook shows among other characters. Only a unit that the column has leaves the
+    /// number as a person sees it.
+    fn labeled(
+        &self,
+        row: &RawRow,
+        number: f64,
+        label: &str,
+        column: &ColumnReading,
+    ) -> Interpreted {
+        let is_text = matches!(column.data_type, DataType::String | DataType::Text);
+        if is_text {
+            return Interpreted::Refused(RowProblem::labeled_number(row, number));
+        }
+        let is_of_column = |unit: &String| is_same_unit(label, unit);
+        if label.is_empty() || column.is_number() && column.unit.as_ref().is_some_and(is_of_column)
+        {
+            return Interpreted::Value(self.float(number, column.data_type));
+        }
+        if column.is_number() && self.text_numbers_are_null {
+            return Interpreted::NullTextNumber;
+        }
+        let unit = column.unit.as_deref();
+        Interpreted::Refused(RowProblem::other_label(row, number, label, unit))
+    }
+
+    /// Reads a number that a workbook shows as a percentage: its fraction, or what is shown in a column of
+    /// percentages.
+    fn percent(&self, row: &RawRow, number: f64, column: &ColumnReading) -> Interpreted {
+        let unit = column.unit.as_deref();
+        let is_percentage = unit.is_some_and(is_percent);
+        // Which of both a plain number is, only the header can say.
+        let is_doubtful = column.percents.is_mixed && !(is_percentage && column.percents.is_named);
+        let is_other = !is_percentage && !unit.is_none_or(may_be_fraction);
+        if column.is_number() && (is_doubtful || is_other) {
+            let unit = unit.filter(|_| is_other);
+            return Interpreted::Refused(RowProblem::percentage(row, percentage(number), unit));
+        }
+        let is_shown = column.is_number() && is_percentage;
+        let number = if is_shown { percentage(number) } else { number };
+        Interpreted::Value(self.float(number, column.data_type))
+    }
+
     fn typed(&self, row: &RawRow, cell: RawCell, column: &ColumnReading) -> Interpreted {
-        let is_number = matches!(column.data_type, DataType::Integer | DataType::Float);
+        let is_number = column.is_number();
         let is_text = matches!(column.data_type, DataType::String | DataType::Text);
         let seconds = |micros: i64| {
             if micros % 1_000_000 == 0 {
@@ -197,18 +266,12 @@ impl Interpreter<'_> {
             RawCell::Padded(number, digits) if is_text => {
                 FileCell::Text(render_padded(number, digits))
             }
-            RawCell::Labeled(number) if is_text => {
-                return Interpreted::Refused(RowProblem::labeled_number(row, number));
+            RawCell::Labeled(number, label) => {
+                return self.labeled(row, number, row.span(label), column);
             }
+            RawCell::Percent(number) => return self.percent(row, number, column),
             RawCell::Integer(number) | RawCell::Padded(number, _) => FileCell::Integer(number),
-            RawCell::Float(number) | RawCell::Labeled(number)
-                if self.are_numbers_rounded
-                    && column.data_type != DataType::Float
-                    && number.abs() >= FIRST_INEXACT =>
-            {
-                FileCell::InexactNumber(number)
-            }
-            RawCell::Float(number) | RawCell::Labeled(number) => FileCell::Float(number),
+            RawCell::Float(number) => self.float(number, column.data_type),
             RawCell::Date(day) => return self.day(row, day, column.data_type),
             RawCell::LocalTime(local) => return self.local(row, local, column.data_type),
             RawCell::Instant(at) => instant(at, column.data_type),

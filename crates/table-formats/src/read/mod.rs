@@ -6,6 +6,7 @@
 
 mod above;
 mod cell_kind;
+mod cell_unit;
 mod date;
 mod doubt;
 mod exact;

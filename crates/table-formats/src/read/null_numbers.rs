@@ -90,7 +90,7 @@ fn exact(text: &str, style: NumberStyle) -> Option<Number> {
             let whole = style.read_whole(text).map(Number::Integer);
             Some(whole.unwrap_or_else(|| whole_or_float(number)))
         }
-        integer => Some(integer),
+        integer @ Number::Integer(_) => Some(integer),
     }
 }
 

@@ -17,8 +17,10 @@ pub(super) enum RawCell {
     Float(f64),
     /// A whole number that a workbook shows with leading zeros, with the number of its digits.
     Padded(i64, u8),
-    /// A number that a workbook shows among other characters, such as `PL7`.
-    Labeled(f64),
+    /// A number that a workbook shows among these characters, such as `PL7`, or in another form if there are none.
+    Labeled(f64, Span),
+    /// A number that a workbook shows as a percentage.
+    Percent(f64),
     Date(Date),
     /// A date with a time, without an offset.
     LocalTime(PrimitiveDateTime),

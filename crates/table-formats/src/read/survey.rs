@@ -64,6 +64,11 @@ pub(super) struct ColumnCounts {
     /// Cells of workbooks that are numbers.
     pub(super) raw_numbers: u64,
     pub(super) raw_integers: u64,
+    /// Numbers that a workbook shows as percentages.
+    pub(super) percents: u64,
+    /// What a workbook shows beside the first number of those that have a label, and with how many of them.
+    pub(super) label: Option<String>,
+    pub(super) labeled: u64,
     pub(super) raw_dates: DateCounts,
     pub(super) iso: DateCounts,
     /// Texts that are dates, by the formats that are tried.
@@ -151,7 +156,7 @@ impl ColumnCounts {
                     return Ok(());
                 }
                 self.filled += 1;
-                self.add_typed(cell);
+                self.add_typed(row, cell);
                 return Ok(());
             }
         };
@@ -165,18 +170,23 @@ impl ColumnCounts {
         Ok(())
     }
 
-    fn add_typed(&mut self, cell: RawCell) {
+    fn add_typed(&mut self, row: &RawRow, cell: RawCell) {
         match cell {
             RawCell::Boolean(_) => self.booleans += 1,
             RawCell::Integer(_) | RawCell::Padded(..) => {
                 self.raw_numbers += 1;
                 self.raw_integers += 1;
             }
-            RawCell::Labeled(number) if is_whole(number) => {
+            RawCell::Labeled(number, label) => {
                 self.raw_numbers += 1;
-                self.raw_integers += 1;
+                self.raw_integers += u64::from(is_whole(number));
+                self.add_label(row.span(label));
             }
-            RawCell::Float(_) | RawCell::Labeled(_) => self.raw_numbers += 1,
+            RawCell::Percent(_) => {
+                self.raw_numbers += 1;
+                self.percents += 1;
+            }
+            RawCell::Float(_) => self.raw_numbers += 1,
             RawCell::Date(_) => self.raw_dates.dates += 1,
             RawCell::LocalTime(_) => self.raw_dates.local += 1,
             RawCell::Instant(_) => self.raw_dates.instants += 1,
@@ -188,6 +198,11 @@ impl ColumnCounts {
             | RawCell::Error(_)
             | RawCell::Formula => {}
         }
+    }
+
+    fn add_label(&mut self, label: &str) {
+        let first = self.label.get_or_insert_with(|| label.to_owned());
+        self.labeled += u64::from(first == label);
     }
 
     fn add_text(&mut self, line: u64, text: &str, rules: &CellRules<'_>) {
@@ -248,6 +263,18 @@ impl ColumnCounts {
     /// Returns whether some cells are times, and others numbers.
     pub(super) fn mixes_times(&self) -> bool {
         self.times() > 0 && (0..STYLES.len()).any(|style| self.numbers_in(style) > 0)
+    }
+
+    /// Returns whether some cells are shown as percentages, and others are numbers.
+    pub(super) fn mixes_percents(&self) -> bool {
+        let most = (0..STYLES.len()).map(|style| self.numbers_in(style)).max();
+        self.percents > 0 && most > Some(self.percents)
+    }
+
+    /// What a workbook shows beside the number in each of the cells.
+    pub(super) fn common_label(&self) -> Option<&str> {
+        let label = self.label.as_deref()?;
+        (self.labeled == self.filled && !label.is_empty()).then_some(label)
     }
 
     /// Number of cells that are numbers in a style.

@@ -12,7 +12,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::{
     cells,
     frames::{self, Kind},
-    messages::{Counts, Failure, Head, Preview, Request, TableHead, types_to_json},
+    messages::{Counts, Failure, Head, Preview, Request, TableHead, Target, types_to_json},
 };
 use crate::read::{
     Doubt, ImportTarget, ReadColumn, ReadError, ReadOptions, Reading, Sheet, Source, TableRow,
@@ -75,7 +75,7 @@ fn open(
         cells: vec![None; head.columns.len()],
         reader,
         head,
-        types: Types::Unsent(None),
+        target: Some(Target::default()),
         rows: Bytes::new(),
         is_ended: false,
         problems: Vec::new(),
@@ -102,20 +102,12 @@ pub fn preview_remote(
     preview.into_summary().ok_or(ReadError::Damaged)
 }
 
-/// Types of columns on their way to a reader.
-enum Types {
-    /// As found, or as chosen; a column of none is left out.
-    Unsent(Option<Vec<Option<DataType>>>),
-    /// The reader knows them.
-    Sent,
-}
-
 /// A table that a reader reads.
 pub struct RemoteTable {
     reader: Reader,
     head: TableHead,
-    /// Types as which columns are read, if others than found.
-    types: Types,
+    /// How columns are read; `None` once the reader knows.
+    target: Option<Target>,
     /// Rows that were received.
     rows: Bytes,
     is_ended: bool,
@@ -165,8 +157,16 @@ impl RemoteTable {
     /// Reads the cells of the columns as values of other types, `None` to leave a column out. Has no effect
     /// after the first row.
     pub fn read_as(&mut self, types: &[Option<DataType>]) {
-        if let Types::Unsent(given) = &mut self.types {
-            *given = Some(types.to_vec());
+        if let Some(target) = &mut self.target {
+            target.types = Some(types_to_json(types));
+        }
+    }
+
+    /// Reads the cells as values in these units, those of the table's columns; `None` for the file's own. Has no effect
+    /// after the first row.
+    pub fn read_in(&mut self, units: &[Option<String>]) {
+        if let Some(target) = &mut self.target {
+            target.units = units.to_vec();
         }
     }
 
@@ -176,9 +176,8 @@ impl RemoteTable {
     /// See [`ReadError`].
     pub fn next_row(&mut self) -> Result<Option<TableRow<'_>>, ReadError> {
         // Only with the first row: until then the caller may choose other types.
-        if let Types::Unsent(types) = std::mem::replace(&mut self.types, Types::Sent) {
-            let types = types.as_deref().map(types_to_json);
-            self.reader.send_json(Kind::Types, &types)?;
+        if let Some(target) = self.target.take() {
+            self.reader.send_json(Kind::Target, &target)?;
         }
         while self.rows.is_empty() {
             if self.is_ended || !self.receive()? {

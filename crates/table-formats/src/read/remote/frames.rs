@@ -18,8 +18,8 @@ pub(super) enum Kind {
     Data,
     /// To the reader: the file cannot be read.
     SourceFailed,
-    /// To the reader: the types as which columns are read, as JSON.
-    Types,
+    /// To the reader: the types and units in which columns are read, as JSON.
+    Target,
     /// To the platform: an offset and a length, of 64 bits each.
     ReadAt,
     /// To the platform: what is known before the rows, as JSON.
@@ -39,7 +39,7 @@ impl Kind {
         Self::Request,
         Self::Data,
         Self::SourceFailed,
-        Self::Types,
+        Self::Target,
         Self::ReadAt,
         Self::Head,
         Self::Rows,

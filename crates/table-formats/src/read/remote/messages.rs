@@ -190,11 +190,20 @@ pub(super) struct Counts {
     pub(super) null_error_cells: u64,
 }
 
+/// How the columns are read.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Target {
+    /// Types, in order: as found unless given, `None` in the list to leave a column out.
+    pub(super) types: Option<Vec<Option<String>>>,
+    /// Units of the columns of a table; `None` for the file's own.
+    pub(super) units: Vec<Option<String>>,
+}
+
 /// Types as which the columns are read, in order; `None` to leave a column out.
-pub(super) fn types_to_json(types: &[Option<DataType>]) -> Vec<Option<&'static str>> {
+pub(super) fn types_to_json(types: &[Option<DataType>]) -> Vec<Option<String>> {
     types
         .iter()
-        .map(|data_type| data_type.map(DataType::as_str))
+        .map(|data_type| Some(data_type.as_ref()?.as_str().to_owned()))
         .collect()
 }
 
@@ -307,8 +316,7 @@ mod tests {
     #[test]
     fn a_type_that_is_none_leaves_its_column_out() {
         let types = [Some(DataType::Integer), None, Some(DataType::Text)];
-        let names = types_to_json(&types).into_iter();
-        let mut names: Vec<_> = names.map(|name| name.map(str::to_owned)).collect();
+        let mut names = types_to_json(&types);
         assert_eq!(types_from_json(&names), types);
         names[0] = Some("number".to_owned());
         assert_eq!(types_from_json(&names)[0], None);

@@ -10,7 +10,7 @@
 //!                           ◀────── ReadAt (offset, length), any number of times
 //!   Data, or SourceFailed   ──────▶
 //!                           ◀────── Head {reading, columns, doubts, …}
-//!   Types                   ──────▶
+//!   Target                  ──────▶
 //!                           ◀────── Rows, any number of times, between them ReadAt
 //!                           ◀────── End {counts}
 //! ```

@@ -10,7 +10,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::{
     cells,
     frames::{self, Kind},
-    messages::{Counts, Failure, Head, Preview, Request, types_from_json},
+    messages::{Counts, Failure, Head, Preview, Request, Target, types_from_json},
 };
 use crate::read::{
     ImportTarget, ReadError, ReadOptions, ReadTable, head::Extent, preview::summarize,
@@ -86,10 +86,11 @@ fn send_rows(link: &Mutex<Link>, table: &mut ReadTable) -> Result<(), ReadError>
         table.row_count(),
     );
     lock(link).send_json(Kind::Head, &head)?;
-    let types: Option<Vec<Option<String>>> = lock(link).receive_json(Kind::Types)?;
-    if let Some(types) = types {
+    let target: Target = lock(link).receive_json(Kind::Target)?;
+    if let Some(types) = target.types {
         table.read_as(&types_from_json(&types));
     }
+    table.read_in(&target.units);
     let mut rows = Vec::new();
     while let Some(row) = table.next_row()? {
         cells::put_row(&row, &mut rows);

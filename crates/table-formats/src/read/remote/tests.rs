@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     SnapshotWriter,
-    read::{ImportTarget, ReadError, ReadOptions, Source, open_table},
+    read::{ImportTarget, ReadError, ReadOptions, Source, open_table, xlsx::tests::column_of},
 };
 
 /// A reader on a thread.
@@ -89,6 +89,17 @@ fn columns_are_read_as_the_types_that_are_asked_for() {
     table.read_as(&[Some(DataType::Text), None]);
     let row = table.next_row().unwrap().unwrap();
     assert_eq!(row.cells, [Some(FileCell::Text("1".to_owned())), None]);
+}
+
+#[test]
+fn percentages_are_read_in_the_unit_that_is_asked_for() {
+    for (unit, expected) in [(None, 0.985), (Some("%"), 98.5)] {
+        let file = Box::new(Cursor::new(column_of("t", &[("0.0%", "0.985")])));
+        let mut table = open_remote(connect(), file, &ReadOptions::default(), 9).unwrap();
+        table.read_in(&[unit.map(str::to_owned)]);
+        let row = table.next_row().unwrap().unwrap();
+        assert_eq!(row.cells, [Some(FileCell::Float(expected))]);
+    }
 }
 
 #[test]

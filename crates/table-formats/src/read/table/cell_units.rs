@@ -1,21 +1,38 @@
 //! Units that the cells of a column have themselves, whatever its header says.
 
-use labdata_domain::scalar::DataType;
+use labdata_domain::{catalog::ucum_of, scalar::DataType};
 
-use crate::read::{header::Header, open::TypedColumn, survey::ColumnCounts};
+use crate::read::{
+    cell_unit::is_percent, header::Header, interpret::PercentContext, open::TypedColumn,
+    survey::ColumnCounts,
+};
 
 /// What is known about the unit of a column's cells.
 pub(super) struct CellUnits {
     /// True if cells are times, which are seconds in a column of numbers.
     pub(super) holds_times: bool,
+    pub(super) percents: PercentContext,
+    has_percents: bool,
     of_type: Option<String>,
+    /// The unit that a workbook shows in each cell.
+    of_cells: Option<String>,
 }
 
 impl CellUnits {
     /// The units of the cells that were counted, or of a column that the file types.
-    pub(super) fn new(counts: &ColumnCounts, typed: Option<&TypedColumn>) -> Self {
+    pub(super) fn new(header: &Header, counts: &ColumnCounts, typed: Option<&TypedColumn>) -> Self {
         Self {
             holds_times: counts.times() > 0 || typed.is_some_and(|column| column.is_duration),
+            percents: PercentContext {
+                is_mixed: counts.mixes_percents(),
+                is_named: header.text.contains('%')
+                    || header.unit.as_deref().is_some_and(is_percent),
+            },
+            has_percents: counts.percents > 0,
+            of_cells: counts
+                .common_label()
+                .filter(|label| ucum_of(label).is_some())
+                .map(str::to_owned),
             of_type: typed.and_then(|column| column.unit).map(str::to_owned),
         }
     }
@@ -33,6 +50,10 @@ impl CellUnits {
         if self.holds_times && (is_number || is_import) {
             return Some("s".to_owned());
         }
-        header.unit.clone().or_else(|| self.of_type.clone())
+        // `Viability %` has no brackets, but its percentages are what the header says.
+        let percent = (self.has_percents && is_number && header.text.contains('%')).then_some("%");
+        let own = header.unit.clone().or_else(|| percent.map(str::to_owned));
+        own.or_else(|| self.of_type.clone())
+            .or_else(|| self.of_cells.clone().filter(|_| is_number || is_import))
     }
 }

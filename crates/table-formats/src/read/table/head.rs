@@ -311,7 +311,9 @@ fn header_text(row: &RawRow, cell: RawCell) -> String {
     match cell {
         RawCell::Boolean(flag) => flag.to_string(),
         RawCell::Integer(number) => number.to_string(),
-        RawCell::Float(number) | RawCell::Labeled(number) => number.to_string(),
+        RawCell::Float(number) | RawCell::Labeled(number, _) | RawCell::Percent(number) => {
+            number.to_string()
+        }
         RawCell::Padded(number, digits) => render_padded(number, digits),
         RawCell::Date(day) => FileCell::Date(day).to_string(),
         RawCell::LocalTime(at) => FileCell::LocalTime(at).to_string(),

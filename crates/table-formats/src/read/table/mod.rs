@@ -229,6 +229,15 @@ impl ReadTable {
         }
     }
 
+    /// Reads the cells as values in these units, those of the table's columns; `None` for the file's own.
+    pub fn read_in(&mut self, units: &[Option<String>]) {
+        for (reading, unit) in self.readings.iter_mut().zip(units) {
+            if let (Some(reading), Some(unit)) = (reading, unit) {
+                reading.unit = Some(unit.clone());
+            }
+        }
+    }
+
     /// Reads the next row.
     ///
     /// # Errors

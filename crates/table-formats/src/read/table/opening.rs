@@ -18,7 +18,7 @@ use crate::read::{
     doubt::{Doubt, RowProblem},
     head::Extent,
     header::{Header, column_names, duplicates},
-    interpret::ColumnReading,
+    interpret::{ColumnReading, PercentContext},
     null_numbers::NullNumbers,
     number::{NumberStyle, STYLES},
     open::OpenFile,
@@ -237,12 +237,16 @@ impl<'o> Opening<'o> {
             let format = inferred.format.and_then(|format| self.formats.get(format));
             let detected = format.filter(|_| !is_import);
             found.extend(detected.map(|format| (header.text.clone(), format.clone())));
-            readings.push(Some(self.reading(counts, &inferred, detected, is_import)));
+            let mut reading = self.reading(counts, &inferred, detected, is_import);
             let typed = self.file.typed.as_ref();
             let typed = typed.and_then(|typed| typed.columns.get(*index));
-            let cells = CellUnits::new(counts, typed);
+            let cells = CellUnits::new(&header, counts, typed);
+            let unit = cells.unit(&header, inferred.data_type, is_import);
+            reading.percents = cells.percents;
+            reading.unit.clone_from(&unit);
+            readings.push(Some(reading));
             columns.push(ReadColumn {
-                unit: cells.unit(&header, inferred.data_type, is_import),
+                unit,
                 holds_times: cells.holds_times,
                 header: header.text,
                 name,
@@ -276,6 +280,8 @@ impl<'o> Opening<'o> {
             },
             has_elapsed: counts.elapsed > 0,
             mixes_times: counts.mixes_times(),
+            percents: PercentContext::default(),
+            unit: None,
         }
     }
 

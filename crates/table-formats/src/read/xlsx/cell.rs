@@ -5,7 +5,7 @@ use time::{Date, Month, PrimitiveDateTime, Time};
 
 use labdata_domain::data::write::cell::integer_to_float;
 
-pub(super) use super::format::CellFormat;
+pub(super) use super::format::{CellFormat, Shown};
 use crate::read::raw::{RawCell, RawRow};
 
 /// First whole number that a float may hold in place of another one.
@@ -23,8 +23,10 @@ pub(super) enum CellValue {
     Float(f64),
     /// A whole number that is shown with leading zeros, with the number of its digits.
     Padded(i64, u8),
-    /// A number that is shown among other characters, such as `PL7`.
-    Labeled(f64),
+    /// A number that is shown among these characters, such as `PL7`, or in another form if there are none.
+    Labeled(f64, Box<str>),
+    /// A number that is shown as a percentage.
+    Percent(f64),
     Date(Date),
     LocalTime(PrimitiveDateTime),
     /// A time of day in microseconds.
@@ -38,7 +40,7 @@ pub(super) enum CellValue {
 
 impl CellValue {
     /// Reads a cell; `None` for blank ones.
-    pub(super) fn of(cell: &DataRef<'_>, format: CellFormat) -> Option<Self> {
+    pub(super) fn of(cell: &DataRef<'_>, format: &CellFormat) -> Option<Self> {
         match cell {
             DataRef::Bool(flag) => Some(Self::Boolean(*flag)),
             DataRef::Int(number) => Some(formatted(Self::Integer(*number), format)),
@@ -48,7 +50,7 @@ impl CellValue {
                 text_of(text)
             }
             DataRef::SharedString(text) => text_of(text),
-            DataRef::DateTime(time) => Some(time_of(time, format == CellFormat::Time)),
+            DataRef::DateTime(time) => Some(time_of(time, format.is_time)),
             DataRef::Error(error) => Some(Self::Error(error.to_string().into())),
             DataRef::Empty => None,
         }
@@ -62,7 +64,8 @@ impl CellValue {
             Self::Integer(number) => RawCell::Integer(*number),
             Self::Float(number) => RawCell::Float(*number),
             Self::Padded(number, digits) => RawCell::Padded(*number, *digits),
-            Self::Labeled(number) => RawCell::Labeled(*number),
+            Self::Labeled(number, label) => RawCell::Labeled(*number, row.push_text(label)),
+            Self::Percent(number) => RawCell::Percent(*number),
             Self::Date(day) => RawCell::Date(*day),
             Self::LocalTime(at) => RawCell::LocalTime(*at),
             Self::Clock(micros) => RawCell::Clock(*micros),
@@ -81,19 +84,19 @@ fn number_of(number: f64) -> CellValue {
         .map_or(CellValue::Float(number), CellValue::Integer)
 }
 
-fn formatted(value: CellValue, format: CellFormat) -> CellValue {
-    match (value, format) {
-        (CellValue::Integer(number), CellFormat::Padded(digits)) => {
-            CellValue::Padded(number, digits)
-        }
-        (CellValue::Integer(number), CellFormat::Labeled) => {
-            CellValue::Labeled(integer_to_float(number))
-        }
+fn formatted(value: CellValue, format: &CellFormat) -> CellValue {
+    let number = match value {
+        CellValue::Integer(number) => integer_to_float(number),
+        CellValue::Float(number) => number,
+        value => return value,
+    };
+    match (format.shown(number), value) {
+        (Shown::Number, value) => value,
+        (Shown::Padded(digits), CellValue::Integer(number)) => CellValue::Padded(number, *digits),
         // The format would round it besides.
-        (CellValue::Float(number), CellFormat::Padded(_) | CellFormat::Labeled) => {
-            CellValue::Labeled(number)
-        }
-        (value, _) => value,
+        (Shown::Padded(_) | Shown::Zeros, _) => CellValue::Labeled(number, "".into()),
+        (Shown::Percent, _) => CellValue::Percent(number),
+        (Shown::Labeled(label), _) => CellValue::Labeled(number, label.clone()),
     }
 }
 
@@ -210,7 +213,7 @@ mod tests {
             "h\"d\"",
             "[d]h;d",
         ] {
-            assert_eq!(CellFormat::of(code), CellFormat::Time, "{code}");
+            assert!(CellFormat::of(code).is_time, "{code}");
         }
         for code in [
             "m/d/yy h:mm",
@@ -225,7 +228,7 @@ mod tests {
             "\\h",
             "D HH",
         ] {
-            assert_ne!(CellFormat::of(code), CellFormat::Time, "{code}");
+            assert!(!CellFormat::of(code).is_time, "{code}");
         }
     }
 

@@ -150,7 +150,7 @@ fn size_of(workbook: &mut Workbook, sheet: &str) -> Result<(u64, u64), ReadError
             }
             Err(error) => return Err(damaged(error)),
         };
-        if CellValue::of(cell.get_value(), CellFormat::Plain).is_some() {
+        if CellValue::of(cell.get_value(), &CellFormat::default()).is_some() {
             let (row, column) = cell.get_position();
             let rows = declared.0.max(row);
             let columns = declared.1.max(column);
@@ -217,7 +217,7 @@ fn read_sheet(
         .iter()
         .map(|style| match style.number_format.as_ref() {
             Some(format) => CellFormat::of(&format.format_code),
-            None => CellFormat::Plain,
+            None => CellFormat::default(),
         })
         .collect();
     let mut rows = Rows::new();
@@ -270,8 +270,8 @@ fn next_cell(
     match cells.next_cell_with_style_id() {
         Ok(None) => Ok(None),
         Ok(Some((cell, style))) => {
-            let format = formats.get(style).copied().unwrap_or(CellFormat::Plain);
-            let value = CellValue::of(cell.get_value(), format);
+            let plain = CellFormat::default();
+            let value = CellValue::of(cell.get_value(), formats.get(style).unwrap_or(&plain));
             Ok(Some((known.unwrap_or(cell.get_position()), value)))
         }
         Err(XlsxError::CellError(text)) => {
@@ -400,4 +400,4 @@ impl RowSource for SheetRows {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -18,6 +18,7 @@ const ERROR: u8 = 9;
 const FORMULA: u8 = 10;
 const PADDED: u8 = 11;
 const LABELED: u8 = 12;
+const PERCENT: u8 = 13;
 
 /// Columns and values of a row's cells, in order. A sheet is in memory as a whole, and a number takes 13 bytes here in
 /// place of 40.
@@ -84,8 +85,12 @@ fn put(value: &CellValue, to: &mut Vec<u8>) {
             put_i64(PADDED, *number, to);
             to.put_u8(*digits);
         }
-        CellValue::Labeled(number) => {
-            to.put_u8(LABELED);
+        CellValue::Labeled(number, label) => {
+            put_text(LABELED, label, to);
+            to.put_f64_le(*number);
+        }
+        CellValue::Percent(number) => {
+            to.put_u8(PERCENT);
             to.put_f64_le(*number);
         }
         CellValue::Date(day) => {
@@ -135,7 +140,11 @@ fn take(from: &mut &[u8]) -> Option<CellValue> {
             CellValue::LocalTime(PrimitiveDateTime::new(day, time))
         }
         PADDED => CellValue::Padded(from.try_get_i64_le().ok()?, from.try_get_u8().ok()?),
-        LABELED => CellValue::Labeled(from.try_get_f64_le().ok()?),
+        LABELED => {
+            let label = take_text(from)?;
+            CellValue::Labeled(from.try_get_f64_le().ok()?, label)
+        }
+        PERCENT => CellValue::Percent(from.try_get_f64_le().ok()?),
         CLOCK => CellValue::Clock(from.try_get_i64_le().ok()?),
         ELAPSED => CellValue::Elapsed(from.try_get_i64_le().ok()?),
         ERROR => CellValue::Error(take_text(from)?),
@@ -176,12 +185,13 @@ mod tests {
             CellValue::Error("#DIV/0!".into()),
             CellValue::Formula,
             CellValue::Padded(-7, 5),
-            CellValue::Labeled(0.5),
+            CellValue::Labeled(0.5, " mg".into()),
+            CellValue::Percent(0.985),
         ];
         let cells: Vec<(u32, CellValue)> = (3..).step_by(7).zip(values).collect();
         let packed: PackedCells = cells.iter().cloned().collect();
         assert_eq!(packed.unpacked(), cells);
-        assert_eq!(packed.last_column(), Some(94));
+        assert_eq!(packed.last_column(), Some(101));
         assert_eq!(PackedCells::default().unpacked(), []);
         assert_eq!(PackedCells::default().last_column(), None);
     }

@@ -35,10 +35,10 @@ fn other_characters_of_a_format_are_a_problem_of_a_column_of_texts() {
 }
 
 #[test]
-fn a_format_does_not_change_a_column_of_numbers() {
+fn zeros_of_a_format_do_not_change_a_column_of_numbers() {
     let rows = row(1, &[inline("A1", "n"), inline("B1", "x")])
-        + &row(2, &[styled("A2", 6, "123"), styled("B2", 8, "7.5")])
-        + &row(3, &[styled("A3", 8, "7"), styled("B3", 6, "1")]);
+        + &row(2, &[styled("A2", 6, "123"), styled("B2", 5, "7.5")])
+        + &row(3, &[styled("A3", 0, "7"), styled("B3", 6, "1")]);
     let mut table = open_clear(workbook(&rows));
     let types: Vec<DataType> = table.columns().iter().map(|it| it.data_type).collect();
     assert_eq!(types, [DataType::Integer, DataType::Float]);

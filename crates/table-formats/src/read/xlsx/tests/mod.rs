@@ -53,7 +53,7 @@ fn sheet_of(rows: &str, after: &str, shared: &str) -> Vec<u8> {
 }
 
 /// A workbook with one column. Each cell has a format, and a number; what is no number is a text.
-fn column_of(header: &str, cells: &[(&str, &str)]) -> Vec<u8> {
+pub(in crate::read) fn column_of(header: &str, cells: &[(&str, &str)]) -> Vec<u8> {
     let mut rows = row(1, &[inline("A1", header)]);
     for ((index, (_, value)), number) in (1..).zip(cells).zip(2..) {
         let place = format!("A{number}");

@@ -1,7 +1,7 @@
 //! Numbers that a workbook shows as something else: times, percentages, numbers with a text.
 
 use super::*;
-use crate::read::{ImportTarget, head::Extent};
+use crate::read::{ImportTarget, TableSummary, head::Extent};
 
 const ELAPSED: &str = "[h]:mm:ss";
 const CLOCK: &str = "h:mm:ss";
@@ -146,4 +146,170 @@ fn a_null_value_holds_for_cells_that_are_no_texts() {
         assert_eq!(table.columns()[0].data_type, data_type, "{cells:?}");
         assert_eq!(super::cells(&mut table).concat(), expected, "{cells:?}");
     }
+}
+
+/// Values of the only column, whose header is `header`, as numbers in a unit of a table.
+fn in_unit(
+    header: &str,
+    cells: &[(&str, &str)],
+    unit: Option<&str>,
+) -> Vec<Result<String, String>> {
+    let mut table = open_import(column_of(header, cells));
+    table.read_in(&[unit.map(str::to_owned)]);
+    numbers(&mut table)
+}
+
+fn preview_of(header: &str, cells: &[(&str, &str)]) -> TableSummary {
+    let mut table = open_with(column_of(header, cells), json!({})).unwrap();
+    summarize(&mut table, 10).unwrap()
+}
+
+/// Rows with doubts about their numbers.
+fn doubted(summary: &TableSummary) -> Vec<&str> {
+    let doubts = summary
+        .doubts
+        .iter()
+        .filter(|doubt| doubt.code == "number_format");
+    doubts.map(|doubt| doubt.path.as_str()).collect()
+}
+
+#[test]
+fn percentages_are_what_a_person_sees_in_a_column_of_percent() {
+    let cells = [
+        ("0.0%", "0.985"),
+        ("0%", "0.57"),
+        ("0.00", "97.5"),
+        ("0%", "1"),
+    ];
+    for header in ["t (%)", "t [% v/v]", "t (percent)", "t %", "% t"] {
+        let preview = preview_of(header, &cells);
+        let expected = [[json!(98.5)], [json!(57)], [json!(97.5)], [json!(100)]];
+        assert_eq!(preview.rows, expected, "{header}");
+        assert_eq!(preview.doubts, [], "{header}");
+        assert!(preview.columns[0].column.unit.is_some(), "{header}");
+        for unit in [Some("%"), None] {
+            let found = in_unit(header, &cells, unit);
+            let values: Vec<&str> = found.iter().map(|it| it.as_deref().unwrap()).collect();
+            assert_eq!(values, ["98.5", "57", "97.5", "100"], "{header} {unit:?}");
+        }
+    }
+}
+
+#[test]
+fn percentages_below_a_header_without_percent_are_fractions_or_refused() {
+    let cells = [("0.0%", "0.985"), ("0%", "0.5")];
+    let preview = preview_of("t", &cells);
+    assert_eq!(preview.rows, [[json!(0.985)], [json!(0.5)]]);
+    assert_eq!(
+        (&preview.columns[0].column.unit, preview.doubts.len()),
+        (&None, 0)
+    );
+    for (header, unit, expected) in [
+        ("t", None, Some("0.985")),
+        ("t", Some("1"), Some("0.985")),
+        ("t (%)", Some("1"), Some("0.985")),
+        ("t (HPLC)", None, Some("0.985")),
+        ("t", Some("g/g"), Some("0.985")),
+        ("t", Some("%"), Some("98.5")),
+        ("t (HPLC)", Some("%"), Some("98.5")),
+        ("t", Some("mg/mL"), None),
+        ("t (%)", Some("mg/mL"), None),
+        ("t (mg/mL)", None, None),
+    ] {
+        let found = in_unit(header, &cells, unit);
+        assert_eq!(
+            found[0].as_deref().ok(),
+            expected,
+            "{header} {unit:?} {found:?}"
+        );
+    }
+    for plain in [("0", "97.5"), ("0.0", "0.5"), ("@", "97.5")] {
+        let mixed = [("0.0%", "0.985"), plain];
+        assert_eq!(doubted(&preview_of("t", &mixed)), ["rows[2]"]);
+        for (header, unit) in [
+            ("t", None),
+            ("t", Some("%")),
+            ("t", Some("1")),
+            ("t (%)", Some("1")),
+        ] {
+            let found = in_unit(header, &mixed, unit);
+            assert!(
+                found[0].as_ref().unwrap_err().contains("98.5%"),
+                "{header} {unit:?} {found:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_number_with_a_label_is_read_if_the_label_is_its_unit() {
+    for (header, format, unit, is_read) in [
+        ("t (\u{b5}L)", "0.0\" \u{3bc}l\"", None, true),
+        ("t (mL)", "0.0\" mL\"", Some("mL"), true),
+        ("t", "0.0\" mL\"", Some("mL"), true),
+        ("t", "0.0\" mL\"", None, true),
+        ("t (AU)", "0.0\" AU\"", None, true),
+        ("t", "0.0\"%\"", Some("%"), true),
+        ("t", "00.00", Some("uL"), true),
+        ("t", "#,##0.0 \"\u{20ac}\"", None, true),
+        ("t", "0.0_);(0.0)", Some("uL"), true),
+        ("t", "0.0\" mL\"", Some("uL"), false),
+        ("t (\u{b5}L)", "0.0\" mL\"", None, false),
+        ("t (mL)", "0.0,\" mL\"", None, false),
+        ("t (mL)", "\"mL\"", None, false),
+        ("t", "\"<\"0.0", Some("uL"), false),
+        ("t", "\\<0.0", None, false),
+        ("t", "\"\u{2265}\"0.0", None, false),
+        ("t", "\"n.d.\"", Some("uL"), false),
+        ("t", "0\"e3\"", Some("uL"), false),
+        ("t", "0.0\"%\"", Some("1"), false),
+        ("t", "0.0,", None, false),
+        ("t", "000-00", None, false),
+        ("t", "[<10]\"<10\";0.0", None, false),
+    ] {
+        let cells = [(format, "5"), (format, "7.5")];
+        let found = in_unit(header, &cells, unit);
+        assert_eq!(
+            found[0].is_ok(),
+            is_read,
+            "{header} {format} {unit:?} {found:?}"
+        );
+        if unit.is_none() {
+            let preview = preview_of(header, &cells);
+            assert_eq!(doubted(&preview).is_empty(), is_read, "{header} {format}");
+        }
+    }
+}
+
+#[test]
+fn a_unit_that_each_cell_shows_is_that_of_the_column() {
+    let unit_of = |header: &str, cells: &[(&str, &str)]| {
+        let preview = preview_of(header, cells);
+        (
+            preview.columns[0].column.unit.clone(),
+            doubted(&preview).len(),
+        )
+    };
+    let (milliliters, microliters) = (("0.0\" mL\"", "1.5"), ("0\" \u{b5}L\"", "7"));
+    assert_eq!(
+        unit_of("t", &[milliliters, milliliters]),
+        (Some("mL".to_owned()), 0)
+    );
+    assert_eq!(unit_of("t", &[milliliters, microliters]), (None, 2));
+    assert_eq!(unit_of("t", &[milliliters, ("0", "2")]), (None, 1));
+    assert_eq!(unit_of("t", &[("\"<\"0", "2"), ("\"<\"0", "3")]), (None, 2));
+}
+
+#[test]
+fn a_label_is_null_where_such_texts_are() {
+    let cells = [
+        ("\"<\"0.0", "5"),
+        ("0.0", "7"),
+        ("0.0", "8"),
+        ("0.0", "9"),
+        ("0.0", "10"),
+    ];
+    let mut table = open_with(column_of("t", &cells), json!({"text_numbers": "null"})).unwrap();
+    assert_eq!(super::cells(&mut table)[..2], [["-"], ["7"]]);
+    assert_eq!(table.reading().null_text_numbers, 1);
 }
