@@ -207,6 +207,14 @@ impl RowProblem {
         }
     }
 
+    pub(super) fn repeated_header(line: u64) -> Self {
+        Self {
+            code: "second_table",
+            message: format!("line {line} is the header once more; remove it from the file"),
+            options: Vec::new(),
+        }
+    }
+
     /// The problem of a cell that is no value of its column's type.
     pub(super) fn unfit_cell(line: u64, header: &str, message: &str) -> Self {
         Self {

@@ -7,7 +7,6 @@ use crate::read::{
     ReadError,
     cell_kind::{CellKind, kind_of, kind_of_text},
     doubt::{Doubt, MAX_ROW_DOUBTS, RowProblem},
-    header::Header,
     raw::{RawCell, RawRow},
     survey::ColumnCounts,
 };
@@ -19,7 +18,6 @@ const MAX_FOOTERS: usize = 20;
 pub(super) struct Survey {
     pub(super) layout: Layout,
     pub(super) columns: Vec<ColumnCounts>,
-    pub(super) headers: Vec<String>,
     pub(super) rows: usize,
     /// Last line with a row.
     pub(super) last: Option<u64>,
@@ -38,14 +36,13 @@ impl Survey {
     pub(super) fn new(
         opening: &Opening<'_>,
         layout: Layout,
-        headers: &[Header],
+        headers: Vec<String>,
         kinds: Vec<CellKind>,
     ) -> Self {
         let rules = opening.rules();
         Self {
             layout,
             columns: vec![ColumnCounts::new(&rules); layout.width],
-            headers: headers.iter().map(|header| header.text.clone()).collect(),
             rows: 0,
             last: None,
             footers: Vec::new(),
@@ -56,6 +53,7 @@ impl Survey {
                 opening.given,
                 opening.reading.options.delimiter,
                 kinds,
+                headers,
             ),
             row_doubts: 0,
             is_cut: false,
@@ -153,15 +151,10 @@ impl Survey {
                 // One cell beside empty ones: a title or a remark.
                 || layout.width > 2 && row.filled() == 1
         };
-        // Some files repeat the header above each block of rows.
-        let is_header_again = layout.width > 0
-            && (0..layout.width).all(|column| {
-                let cell = row.cell(layout.first + column);
-                let text = row.text_of(cell).unwrap_or_default();
-                let header = self.headers.get(column).map(String::as_str);
-                Header::of(text).text == header.unwrap_or_default()
-            });
-        is_other_width || row.is_title || is_header_again || self.is_text_among_values(row)
+        is_other_width
+            || row.is_title
+            || self.checker.is_header(row)
+            || self.is_text_among_values(row)
     }
 
     /// Returns whether a row has texts only, and some where the column has numbers or dates.

@@ -88,6 +88,10 @@ impl<'o> Opening<'o> {
         if named > MAX_COLUMNS {
             return Err(ReadError::TooManyColumns(named));
         }
+        let texts: Vec<String> = match self.file.typed {
+            Some(_) => Vec::new(),
+            None => headers.iter().map(|header| header.text.clone()).collect(),
+        };
         layout.has_field_counts = self.file.source.has_field_counts();
         layout.has_blank_rows = self.file.typed.is_some();
         let Survey {
@@ -96,7 +100,7 @@ impl<'o> Opening<'o> {
             last,
             is_cut,
             ..
-        } = self.survey(layout, &headers, kinds.clone())?;
+        } = self.survey(layout, texts.clone(), kinds.clone())?;
         layout.last = last;
         let style = self.number_style(&counts, &headers);
         let read = self.read_columns(&headers, &counts, row_count);
@@ -105,7 +109,13 @@ impl<'o> Opening<'o> {
         self.file.source.rewind()?;
         Ok(ReadTable {
             cells: vec![None; columns.len()],
-            checker: RowChecker::new(layout, self.given, self.reading.options.delimiter, kinds),
+            checker: RowChecker::new(
+                layout,
+                self.given,
+                self.reading.options.delimiter,
+                kinds,
+                texts,
+            ),
             source: self.file.source,
             reading: self.reading,
             columns,
@@ -129,7 +139,7 @@ impl<'o> Opening<'o> {
     fn survey(
         &mut self,
         layout: Layout,
-        headers: &[Header],
+        headers: Vec<String>,
         kinds: Vec<CellKind>,
     ) -> Result<Survey, ReadError> {
         let mut survey = Survey::new(self, layout, headers, kinds);

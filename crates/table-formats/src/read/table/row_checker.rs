@@ -4,6 +4,7 @@ use super::Layout;
 use crate::read::{
     cell_kind::{CellKind, kind_of_text},
     doubt::RowProblem,
+    header::Header,
     options::ReadOptions,
     raw::{RawCell, RawRow, RowFault},
 };
@@ -18,6 +19,8 @@ pub(super) struct RowChecker {
     pub(super) replaces_invalid_bytes: bool,
     /// Kinds that the cells of most of the first rows have.
     pub(super) kinds: Vec<CellKind>,
+    /// Texts of the header; none for a file that names its columns itself, all of whose rows are rows.
+    pub(super) headers: Vec<String>,
 }
 
 impl RowChecker {
@@ -26,6 +29,7 @@ impl RowChecker {
         given: &ReadOptions,
         delimiter: Option<u8>,
         kinds: Vec<CellKind>,
+        headers: Vec<String>,
     ) -> Self {
         Self {
             layout,
@@ -34,6 +38,7 @@ impl RowChecker {
             delimiter: delimiter.map(char::from),
             replaces_invalid_bytes: given.replaces_invalid_bytes == Some(true),
             kinds,
+            headers,
         }
     }
 
@@ -46,6 +51,10 @@ impl RowChecker {
         }
         if row.is_title {
             return Some(RowProblem::merged(row.line));
+        }
+        // One text may well be the name of its column.
+        if row.filled() > 1 && self.is_header(row) {
+            return Some(RowProblem::repeated_header(row.line));
         }
         let layout = self.layout;
         let end = layout.first + layout.width;
@@ -65,6 +74,17 @@ impl RowChecker {
             return Some(RowProblem::vanished_rows(row.line));
         }
         None
+    }
+
+    /// Returns whether a row is the header once more, as some files have it above each block or page of rows.
+    pub(super) fn is_header(&self, row: &RawRow) -> bool {
+        let headers = self.headers.iter().zip(self.layout.first..);
+        !self.headers.is_empty()
+            && headers.into_iter().all(|(header, column)| {
+                let text = row.text_of(row.cell(column)).unwrap_or_default();
+                // Most rows differ in the first cell, so that this is rarely more than one comparison.
+                text == header || Header::of(text).text == *header
+            })
     }
 
     /// Returns whether a quoted field looks like several rows: each line of it divides into as many

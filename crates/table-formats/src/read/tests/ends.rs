@@ -134,3 +134,25 @@ fn a_quotation_that_divides_into_rows_is_a_doubt() {
         assert_eq!(given.problems, Vec::<String>::new(), "{text}");
     }
 }
+
+#[test]
+fn the_header_once_more_among_the_rows_is_a_doubt() {
+    for (text, is_doubtful) in [
+        ("name,kind\nA1,x\nname,kind\nA2,y\n", true),
+        ("name,kind\nA1,x\n name , kind\nA2,y\n", true),
+        ("name,kind,\nA1,x,\nname,kind,\nA2,y,\n", true),
+        ("name,kind\nA1,x\nname,Kind\nA2,y\n", false),
+        ("name,kind\nA1,x\nname,\nA2,y\n", false),
+        // One text may be the name of its column.
+        ("name\nA1\nname\nA2\n", false),
+    ] {
+        let found = read(text);
+        let expected: &[_] = if is_doubtful {
+            &[("second_table", "rows[3]")]
+        } else {
+            &[]
+        };
+        assert_eq!(found.codes(), expected, "{text}");
+        assert_eq!(found.problems.len(), expected.len(), "{text}");
+    }
+}
