@@ -2,8 +2,9 @@
 
 mod readings;
 mod round_trips;
+mod shown_numbers;
 
-use std::io::Cursor;
+use std::{collections::BTreeMap, io::Cursor};
 
 use labdata_domain::{
     catalog::{Catalog, CatalogVersion, ColumnDefinition, Table, TableDefinition},
@@ -28,7 +29,18 @@ fn import_file(
     let definitions = columns
         .iter()
         .map(|(name, data_type)| ColumnDefinition::new(*name, *data_type));
-    let definition = TableDefinition::new("thing", definitions.collect());
+    import_as(bytes, definitions.collect(), BTreeMap::new(), options)
+}
+
+/// Imports a file into a table of these columns, of which some are chosen for fields.
+fn import_as(
+    bytes: Vec<u8>,
+    definitions: Vec<ColumnDefinition>,
+    chosen: BTreeMap<String, Option<String>>,
+    options: ReadOptions,
+) -> Result<Vec<Vec<Option<Scalar>>>, Vec<Problem>> {
+    let names: Vec<String> = definitions.iter().map(|it| it.name.clone()).collect();
+    let definition = TableDefinition::new("thing", definitions);
     let empty = Catalog::new(CatalogVersion(1), Vec::new());
     let target: Table = definition.resolve(&empty).unwrap();
     let catalog = Catalog::new(CatalogVersion(1), vec![target.clone()]);
@@ -41,7 +53,7 @@ fn import_file(
             blank: None,
             dry_run: true,
         },
-        columns: [].into(),
+        columns: chosen,
         lookups: [].into(),
         linked: Vec::new(),
         options,
@@ -61,7 +73,7 @@ fn import_file(
     }
     let write = request.tables.first().unwrap();
     let mut rows = vec![Vec::new(); write.rows.len()];
-    for (name, _) in columns {
+    for name in &names {
         let column = write.rows.column(name).unwrap();
         let values = column.file().unwrap().values();
         for (number, row) in rows.iter_mut().enumerate() {

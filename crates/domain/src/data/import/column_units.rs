@@ -62,7 +62,7 @@ fn times_in_other_unit(column: &ColumnRef) -> Option<Reason> {
         return None;
     }
     let message = format!(
-        "the file's cells are times, which are read as values in s, those of column \"{}\" are in {unit}; enter them as \
+        "cells of the file are times, which are read as values in s, but those of column \"{}\" are in {unit}; enter them as \
          numbers in {unit}",
         column.name
     );

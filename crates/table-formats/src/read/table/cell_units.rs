@@ -44,16 +44,17 @@ impl CellUnits {
         data_type: DataType,
         is_import: bool,
     ) -> Option<String> {
-        let is_number = matches!(data_type, DataType::Integer | DataType::Float);
-        // Ten minutes below `t (min)` are 600, so the header does not name the unit of the values. An import may
-        // read a column of texts as numbers.
-        if self.holds_times && (is_number || is_import) {
+        // An import may read a column of texts as numbers.
+        let may_be_number = is_import || matches!(data_type, DataType::Integer | DataType::Float);
+        // Ten minutes below `t (min)` are 600, so the header does not name the unit of the values.
+        if self.holds_times && may_be_number {
             return Some("s".to_owned());
         }
         // `Viability %` has no brackets, but its percentages are what the header says.
-        let percent = (self.has_percents && is_number && header.text.contains('%')).then_some("%");
+        let is_percent = self.has_percents && header.text.contains('%') && may_be_number;
+        let percent = is_percent.then_some("%");
         let own = header.unit.clone().or_else(|| percent.map(str::to_owned));
         own.or_else(|| self.of_type.clone())
-            .or_else(|| self.of_cells.clone().filter(|_| is_number || is_import))
+            .or_else(|| self.of_cells.clone().filter(|_| may_be_number))
     }
 }

@@ -248,10 +248,11 @@ fn workbook(table: &Rows) -> Vec<u8> {
         }
         rows.push_str("</row>");
     }
-    package(&rows)
+    package(&rows, "<styleSheet/>")
 }
 
-fn package(rows: &str) -> Vec<u8> {
+/// A workbook with these rows and styles.
+pub(super) fn package(rows: &str, styles: &str) -> Vec<u8> {
     const TYPES: &str = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
     const RELATIONS: &str = "http://schemas.openxmlformats.org/package/2006/relationships";
     let relation = |target: &str, kind: &str| {
@@ -272,6 +273,7 @@ fn package(rows: &str) -> Vec<u8> {
     for (name, content) in [
         ("_rels/.rels", relation("xl/workbook.xml", "officeDocument")),
         ("xl/workbook.xml", book),
+        ("xl/styles.xml", styles.to_owned()),
         (
             "xl/_rels/workbook.xml.rels",
             relation("worksheets/sheet1.xml", "worksheet"),
