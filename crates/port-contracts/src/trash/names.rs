@@ -17,6 +17,7 @@ use crate::{
         restore::delete,
     },
     events::read as read_events,
+    fixtures::Executions,
     given::at,
 };
 
