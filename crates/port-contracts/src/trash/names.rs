@@ -23,7 +23,7 @@ use crate::{
 
 /// The events of tables: the name of each and whether it was dropped since.
 async fn tables_of_events(
-    harness: &(impl Subject<dyn EventLog> + ?Sized),
+    harness: &impl Subject<dyn EventLog>,
     lab: &TrashLab,
     count: usize,
 ) -> Vec<(String, bool)> {

@@ -30,55 +30,45 @@ struct ChangeRow {
     at: OffsetDateTime,
     #[diesel(sql_type = Text)]
     action: String,
+    /// True if the row did not exist before.
     #[diesel(sql_type = Bool)]
     was_absent: bool,
+    /// True if the execution had created the row before.
     #[diesel(sql_type = Bool)]
     was_own: bool,
+    /// True if the execution is a revert, which gives rows back the execution of their earlier values.
     #[diesel(sql_type = Bool)]
     is_undo: bool,
+    /// Of a chunk.
     #[diesel(sql_type = Nullable<Text>)]
     parent: Option<String>,
 }
 
 /// What the execution changed of a row.
 struct ChangedRow {
-    /// The execution's first change.
-    first: i64,
-    first_at: OffsetDateTime,
+    /// The first change, with what all of them say of the parent.
+    first: ChangeRow,
     last_at: OffsetDateTime,
     last_action: String,
-    /// True if the first change is the only one.
-    is_single: bool,
-    was_absent: bool,
-    /// True if the execution had created the row before.
-    was_own: bool,
-    /// True if the execution is a revert, which gives rows back the execution of their earlier values.
-    is_undo: bool,
-    /// Of a chunk.
-    parent: Option<String>,
+    count: usize,
 }
 
 impl ChangedRow {
-    fn first(change: ChangeRow) -> Self {
+    fn of(first: ChangeRow) -> Self {
         Self {
-            first: change.id,
-            first_at: change.at,
-            last_at: change.at,
-            last_action: change.action,
-            is_single: true,
-            was_absent: change.was_absent,
-            was_own: change.was_own,
-            is_undo: change.is_undo,
-            parent: change.parent,
+            last_at: first.at,
+            last_action: first.action.clone(),
+            count: 1,
+            first,
         }
     }
 
-    fn then(&mut self, change: ChangeRow) {
+    fn add(&mut self, change: ChangeRow) {
         self.last_at = self.last_at.max(change.at);
         self.last_action = change.action;
-        self.is_single = false;
-        self.is_undo |= change.is_undo;
-        self.parent = self.parent.take().or(change.parent);
+        self.count += 1;
+        self.first.is_undo |= change.is_undo;
+        self.first.parent = self.first.parent.take().or(change.parent);
     }
 }
 
@@ -121,11 +111,11 @@ pub(super) async fn touched(
     let latest = times.chain(changed.values().map(|row| row.last_at)).max();
     let ids: BTreeSet<&String> = changed.keys().chain(current.keys()).collect();
     // Of rows that the execution created, what others changed before its first update counts, too.
-    let first = |id: &String| changed.get(id).filter(|row| !row.was_own);
+    let first = |id: &String| changed.get(id).filter(|row| !row.first.was_own);
     // Whoever changes a row is its last changer, so nobody changed one since a single change that still is its last.
     let is_last = |id: &String| {
         source.keyed.is_some()
-            && first(id).is_some_and(|row| row.is_single)
+            && first(id).is_some_and(|row| row.count == 1)
             && current.get(id).is_some_and(|row| row.changed_last)
     };
     let uncertain: Vec<&String> = ids.iter().copied().filter(|id| !is_last(id)).collect();
@@ -133,35 +123,35 @@ pub(super) async fn touched(
         ids: uncertain.iter().map(|id| id.as_str()).collect(),
         numbers: uncertain
             .iter()
-            .map(|id| first(id).map_or(0, |row| row.first))
+            .map(|id| first(id).map_or(0, |row| row.first.id))
             .collect(),
         times: uncertain
             .iter()
-            .map(|id| first(id).map(|row| row.first_at))
+            .map(|id| first(id).map(|row| row.first.at))
             .collect(),
     };
     let since = changed_since(connection, context, source, firsts).await?;
     let rows = ids.into_iter().map(|id| {
         let change = changed.get(id);
-        let was_created = change.is_none_or(|row| row.was_own);
+        let was_created = change.is_none_or(|row| row.first.was_own);
         let now = current.get(id);
         let is_own = now.is_some_and(|row| row.own);
         let exists = now.is_some() && (is_own || !was_created);
         // By the row itself as well: another execution's change is not recorded without history, and may be forgotten.
         let changed_last_by_other = source.keyed.is_some()
-            && change.is_none_or(|row| !row.is_undo)
+            && change.is_none_or(|row| !row.first.is_undo)
             && now.is_some_and(|row| !row.changed_last);
         let deleted = change.is_some_and(|row| row.last_action == ChangeAction::Deleted.as_str());
         Touched {
             table: source.table.clone(),
             id: id.clone(),
             parent: change
-                .and_then(|row| row.parent.clone())
+                .and_then(|row| row.first.parent.clone())
                 .or_else(|| now.and_then(|row| row.parent.clone()))
                 .filter(|_| source.keyed.is_none()),
             before: change
-                .filter(|row| !row.was_own && !row.was_absent)
-                .map(|row| row.first),
+                .filter(|row| !row.first.was_own && !row.first.was_absent)
+                .map(|row| row.first.id),
             exists,
             is_own,
             changed_since: since.contains(id)
@@ -191,16 +181,16 @@ async fn changed_rows(
     .bind::<Text, _>(source.creator)
     .load(connection)
     .await?;
-    let mut changed: BTreeMap<String, ChangedRow> = BTreeMap::new();
+    let mut rows: BTreeMap<String, ChangedRow> = BTreeMap::new();
     for mut change in changes {
-        match changed.entry(mem::take(&mut change.row_id)) {
+        match rows.entry(mem::take(&mut change.row_id)) {
             Entry::Vacant(entry) => {
-                entry.insert(ChangedRow::first(change));
+                entry.insert(ChangedRow::of(change));
             }
-            Entry::Occupied(mut entry) => entry.get_mut().then(change),
+            Entry::Occupied(mut entry) => entry.get_mut().add(change),
         }
     }
-    Ok(changed)
+    Ok(rows)
 }
 
 /// The rows that the execution created, and those of these keys, locked.
