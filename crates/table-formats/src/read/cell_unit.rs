@@ -75,9 +75,9 @@ mod tests {
         }
         for (unit, percent, fraction) in [
             ("%", true, false),
-            ("% v/v", true, true),
+            ("% v/v", true, false),
             ("\u{ff05}", true, false),
-            ("Percent", true, true),
+            ("Percent", true, false),
             ("1", false, true),
             ("{fraction}", false, true),
             ("g/g", false, true),

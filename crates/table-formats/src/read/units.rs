@@ -118,7 +118,8 @@ fn evidence(text: &str) -> Option<Evidence> {
             _ => None,
         };
     }
-    if !is_known(&text) {
+    // `1e3` is a power of ten in a unit, and a value alone.
+    if kind_of_text(&text) != CellKind::Text || !is_known(&text) {
         return None;
     }
     // Single words without a prefix are codes and abbreviations as well.
@@ -170,6 +171,8 @@ mod tests {
             ("share\n%\n1\n", true),
             ("t,od\n(s),(a.u.)\n0,0.5\n", true),
             ("name,vol\nx,y\nA1,1.5\n", false),
+            ("count\n1e3\n1\n2\n", false),
+            ("count\n1E6\n2E6\n", false),
             ("name,vol\nA,2\nA1,1.5\n", false),
             ("name,kind\nA,C\nB,M\n", false),
             ("name,vol\n,\u{b5}l\n", false),
