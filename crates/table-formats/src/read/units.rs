@@ -107,8 +107,8 @@ pub(super) fn is_unit(text: &str) -> bool {
 }
 
 /// The evidence that a text is a unit; `None` for other texts.
-fn evidence(text: &str) -> Option<Evidence> {
-    let text: String = text.trim().nfkc().collect();
+fn evidence(written: &str) -> Option<Evidence> {
+    let text: String = written.trim().nfkc().collect();
     let in_brackets = |open, close| text.strip_prefix(open)?.strip_suffix(close);
     if let Some(inner) = in_brackets('(', ')').or_else(|| in_brackets('[', ']')) {
         // `(5)` is a number, if anything.
@@ -119,7 +119,7 @@ fn evidence(text: &str) -> Option<Evidence> {
         };
     }
     // `1e3` is a power of ten in a unit, and a value alone.
-    if kind_of_text(&text) != CellKind::Text || !is_known(&text) {
+    if kind_of_text(&text) != CellKind::Text || is_quantity(written.trim()) || !is_known(&text) {
         return None;
     }
     // Single words without a prefix are codes and abbreviations as well.
@@ -132,6 +132,14 @@ fn evidence(text: &str) -> Option<Evidence> {
     } else {
         Evidence::Strong
     })
+}
+
+/// Returns whether a text is a value with its unit, as `10 min`; `1 /s` and `10³ µl` are units.
+fn is_quantity(text: &str) -> bool {
+    let Some((number, unit)) = text.split_once(' ') else {
+        return false;
+    };
+    kind_of_text(number) == CellKind::Value && !unit.trim_start().starts_with('/')
 }
 
 /// Returns whether a text consists of units.
@@ -173,6 +181,9 @@ mod tests {
             ("name,vol\nx,y\nA1,1.5\n", false),
             ("count\n1e3\n1\n2\n", false),
             ("count\n1E6\n2E6\n", false),
+            ("time\n10 min\n20\n30\n", false),
+            ("rate\n1 /s\n20\n30\n", true),
+            ("count\n10^6 cells/mL\n20\n30\n", true),
             ("name,vol\nA,2\nA1,1.5\n", false),
             ("name,kind\nA,C\nB,M\n", false),
             ("name,vol\n,\u{b5}l\n", false),
