@@ -1,18 +1,17 @@
 //! Units that a workbook shows behind its numbers, compared with those of a column.
 
-use labdata_domain::catalog::ucum_of;
+use labdata_domain::catalog::{UnitMatch, compare_unit, ucum_of};
 use unicode_normalization::UnicodeNormalization as _;
 
 /// Returns whether both texts name the same unit.
 pub(super) fn is_same_unit(label: &str, unit: &str) -> bool {
-    let (label, unit) = (plain(label), plain(unit));
-    label == unit || ucum_of(&label).is_some_and(|code| ucum_of(&unit) == Some(code))
+    compare_unit(&plain(label), &plain(unit)) == UnitMatch::Same
 }
 
 /// Returns whether a unit is a hundredth: `%`, `% v/v`, `percent`.
 pub(super) fn is_percent(unit: &str) -> bool {
-    let unit = plain(unit).to_lowercase();
-    unit.starts_with('%') || ["percent", "per cent", "pct", "prozent"].contains(&unit.as_str())
+    let unit = plain(unit);
+    unit.starts_with('%') || ucum_of(&unit).is_some_and(|code| code == "%")
 }
 
 /// Returns whether values in a unit may be fractions of one: `1`, `{fraction}`, `g/g`, and what is not known.
@@ -78,6 +77,7 @@ mod tests {
             ("% v/v", true, false),
             ("\u{ff05}", true, false),
             ("Percent", true, false),
+            ("per cent", true, false),
             ("1", false, true),
             ("{fraction}", false, true),
             ("g/g", false, true),

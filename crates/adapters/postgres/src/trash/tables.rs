@@ -112,19 +112,9 @@ pub(crate) async fn mark_records(
     table: &str,
     number: i64,
 ) -> Result<(), PortError> {
-    for records in RECORDS {
-        diesel::sql_query(format!(
-            "UPDATE labdata.{records} SET trash_number = $3 \
-             WHERE organization_id = $1 AND table_name = $2 AND trash_number IS NULL"
-        ))
-        .bind::<SqlUuid, _>(organization.as_uuid())
-        .bind::<Text, _>(table)
-        .bind::<BigInt, _>(number)
-        .execute(connection)
-        .await
-        .map_err(port_error)?;
-    }
-    Ok(())
+    let change = "SET trash_number = $3 \
+         WHERE organization_id = $1 AND table_name = $2 AND trash_number IS NULL";
+    change_records(connection, change, organization, table, number).await
 }
 
 /// Undoes [`mark_records`].
@@ -134,17 +124,26 @@ async fn unmark_records(
     table: &str,
     number: i64,
 ) -> Result<(), PortError> {
+    let change =
+        "SET trash_number = NULL, table_name = $2 WHERE organization_id = $1 AND trash_number = $3";
+    change_records(connection, change, organization, table, number).await
+}
+
+async fn change_records(
+    connection: &mut AsyncPgConnection,
+    change: &str,
+    organization: OrganizationId,
+    table: &str,
+    number: i64,
+) -> Result<(), PortError> {
     for records in RECORDS {
-        diesel::sql_query(format!(
-            "UPDATE labdata.{records} SET trash_number = NULL, table_name = $2 \
-             WHERE organization_id = $1 AND trash_number = $3"
-        ))
-        .bind::<SqlUuid, _>(organization.as_uuid())
-        .bind::<Text, _>(table)
-        .bind::<BigInt, _>(number)
-        .execute(connection)
-        .await
-        .map_err(port_error)?;
+        diesel::sql_query(format!("UPDATE labdata.{records} {change}"))
+            .bind::<SqlUuid, _>(organization.as_uuid())
+            .bind::<Text, _>(table)
+            .bind::<BigInt, _>(number)
+            .execute(connection)
+            .await
+            .map_err(port_error)?;
     }
     Ok(())
 }

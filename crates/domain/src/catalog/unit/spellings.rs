@@ -159,7 +159,7 @@ const PER: [(&str, &str); 14] = [
 ];
 
 /// Whole texts in any case.
-const PHRASES: [(&str, &str); 11] = [
+const PHRASES: [(&str, &str); 12] = [
     ("-", "1"),
     ("x g", "[g]"),
     ("a.u.", "{AU}"),
@@ -168,6 +168,7 @@ const PHRASES: [(&str, &str); 11] = [
     ("arb. u.", "{AU}"),
     ("arb. units", "{AU}"),
     ("arbitrary units", "{AU}"),
+    ("per cent", "%"),
     ("parts per million", "[ppm]"),
     ("parts per billion", "[ppb]"),
     ("parts per thousand", "[ppth]"),
