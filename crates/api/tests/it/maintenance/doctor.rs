@@ -7,7 +7,9 @@ use std::{
     process::{Command, Output},
 };
 
+use labdata_test_database::TestDatabase;
 use labdata_test_llm::{Provider, Reply};
+use tokio_postgres::NoTls;
 
 use crate::{
     process::{Program, directory, labdata, run, text},
@@ -153,6 +155,29 @@ fn half_a_setup_says_what_is_missing() {
     let displayed = lines(&run(&mut command));
     assert!(displayed["SMTP"].1.contains("set LABDATA_SMTP_URL"));
     assert!(displayed["LLM"].1.contains("set LABDATA_LLM_MODEL"));
+}
+
+#[tokio::test]
+async fn what_everyone_may_use_on_the_server_of_another_is_named_with_the_script_that_revokes_it() {
+    let own = TestDatabase::unmigrated().await;
+    let (server, name) = own.url().rsplit_once('/').unwrap();
+    let role = format!("platform_of_{name}");
+    let (behind, connection) = tokio_postgres::connect(own.url(), NoTls).await.unwrap();
+    tokio::spawn(connection);
+    // As an administrator sets the platform up who gives it no more than it needs.
+    let setup =
+        format!("CREATE ROLE {role} LOGIN CREATEROLE; ALTER DATABASE {name} OWNER TO {role}");
+    behind.batch_execute(&setup).await.unwrap();
+    let (_, host) = server.split_once('@').unwrap();
+    let url = format!("postgresql://{role}@{host}/{name}");
+    let directory = directory();
+    let mut command = doctor(directory.path());
+    command.env("DATABASE_URL", url);
+    let ended = tokio::task::spawn_blocking(move || run(&mut command));
+    let (mark, line) = &lines(&ended.await.unwrap())["database"];
+    assert_eq!(mark, "ok", "{line}");
+    assert!(line.contains("everyone may use pg_sleep, "), "{line}");
+    assert!(line.ends_with("docs/deploy/revoke-public.sql"), "{line}");
 }
 
 #[tokio::test]
