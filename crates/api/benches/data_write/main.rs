@@ -68,6 +68,7 @@ async fn main() {
     }
     if chosen("single") {
         modify::single_rows(&mut bench).await;
+        modify::single_rows_with_history(&mut bench).await;
     }
     if chosen("scale") {
         scale::insert_among_5_000_000(&mut bench).await;

@@ -149,21 +149,7 @@ pub(crate) async fn single_rows(bench: &mut Bench) {
                 .output()
                 .unwrap();
             let floor = rate_in(&String::from_utf8_lossy(&floor.stdout));
-            let start = Instant::now();
-            let ours = (0..WRITERS).map(|writer| {
-                let connecting = bench.server.plain_connection();
-                let writer = format!("{protocol} {round} {writer}");
-                tokio::spawn(async move {
-                    let mut connection = connecting.await;
-                    for i in 0..WRITES {
-                        let row = json!({ "name": format!("single {writer} {i}") });
-                        let body = json!({ "tables": [{ "table": "sample", "rows": [row] }] });
-                        connection.post("/data/write", &body.to_string()).await;
-                    }
-                })
-            });
-            futures::future::try_join_all(ours).await.unwrap();
-            let rate = (WRITERS * WRITES) as f64 / start.elapsed().as_secs_f64();
+            let rate = rate_of_writers(bench, "sample", &format!("{protocol} {round}")).await;
             if round > 0 {
                 pairs.push((rate, floor));
             }
@@ -174,6 +160,52 @@ pub(crate) async fn single_rows(bench: &mut Bench) {
             &pairs,
         );
     }
+}
+
+/// One-row writes of eight writers into a table with a history, beside the same into one without.
+pub(crate) async fn single_rows_with_history(bench: &mut Bench) {
+    let mut pairs = Vec::new();
+    for table in ["noted", "unnoted"] {
+        let definition = json!({ "semantic_category": "curated", "history": table == "noted", "columns": [
+            { "name": "name", "data_type": "string", "is_nullable": false, "is_unique": true }] });
+        bench.put(table, definition).await;
+    }
+    for round in 0..=2 * ROUNDS_OF_SINGLES {
+        let prefix = format!("history {round}");
+        // Which comes first alternates, as caches and the disk favor one.
+        let mut rates = [0.0; 2];
+        for turn in 0..2 {
+            let which = (round + turn) % 2;
+            rates[which] = rate_of_writers(bench, ["noted", "unnoted"][which], &prefix).await;
+        }
+        if round > 0 {
+            pairs.push((rates[0], rates[1]));
+        }
+    }
+    report_at_least(
+        "one-row writes/s of 8 writers, with a history / without",
+        0.95,
+        &pairs,
+    );
+}
+
+/// Requests per second of eight writers of one row each.
+async fn rate_of_writers(bench: &Bench, table: &'static str, prefix: &str) -> f64 {
+    let start = Instant::now();
+    let writers = (0..WRITERS).map(|writer| {
+        let connecting = bench.server.plain_connection();
+        let writer = format!("{prefix} {writer}");
+        tokio::spawn(async move {
+            let mut connection = connecting.await;
+            for i in 0..WRITES {
+                let row = json!({ "name": format!("single {writer} {i}") });
+                let body = json!({ "tables": [{ "table": table, "rows": [row] }] });
+                connection.post("/data/write", &body.to_string()).await;
+            }
+        })
+    });
+    futures::future::try_join_all(writers).await.unwrap();
+    (WRITERS * WRITES) as f64 / start.elapsed().as_secs_f64()
 }
 
 /// Transactions per second as reported by `pgbench`.

@@ -88,7 +88,7 @@ impl WriteContext<'_> {
         let columns = ResolvedColumns::new(step, done)?;
         let name = &step.table.name;
         let mut outcome = match &step.action {
-            Action::Insert { keys } => {
+            Action::Insert { keys, .. } => {
                 let outcome = TableOutcome::inserted(step, keys);
                 let rows = outcome.ids.iter().enumerate();
                 self.create(&step.table, &columns, rows)?;

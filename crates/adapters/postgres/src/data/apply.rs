@@ -114,15 +114,14 @@ impl StepWriter<'_, '_> {
         }
         let columns = ResolvedColumns::new(step, done).map_err(Failure::Problems)?;
         let mut outcome = match &step.action {
-            Action::Insert { keys } => {
+            Action::Insert { keys, .. } => {
                 if !is_inserted {
                     let others = columns.iter().map(|given| (given.column(), &*given.values));
                     let table = self.context.names(&step.table).name;
                     Insertion::of(step.table.key(), keys, others)
                         .run(self.connection, self.context, &table, false)
                         .await?;
-                    require_later_than_deletions(self.connection, self.context, &step.table)
-                        .await?;
+                    require_later_than_deletions(self.connection, self.context, step).await?;
                 }
                 TableOutcome::inserted(step, keys)
             }

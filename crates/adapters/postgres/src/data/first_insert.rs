@@ -81,9 +81,7 @@ impl FirstInsert {
         // The driver pipelines statements whose futures are polled together.
         let dated = async {
             match step {
-                Some((step, _)) => {
-                    require_later_than_deletions(connection, context, &step.table).await
-                }
+                Some((step, _)) => require_later_than_deletions(connection, context, step).await,
                 None => Ok(()),
             }
         };

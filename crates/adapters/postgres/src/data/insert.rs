@@ -8,13 +8,13 @@ use diesel::{
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use labdata_domain::{
-    catalog::{Column, ColumnRef, KeyedTable},
+    catalog::{Column, ColumnRef},
     scalar::Values,
 };
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use super::{context::WriteContext, recreated::later_than_deletion};
+use super::context::WriteContext;
 use crate::database::{
     names::{ArrayParameter, Unnested, column_name},
     sql::{CachedStatement, Statement, statement},
@@ -91,24 +91,16 @@ impl<'v> Insertion<'v> {
             .bind::<SqlUuid, _>(context.execution.as_uuid())
     }
 
-    /// The text of an insert with an execution and its time for each row, of which the key is the first column. The
-    /// organization is `$1`.
+    /// The text of an insert with an execution and its time for each row.
     pub(super) fn text_per_row(
         &mut self,
         table: &str,
-        keyed: &KeyedTable,
         executions: &'v [Uuid],
         times: &'v [OffsetDateTime],
     ) -> String {
         let execution = self.rows.add("uuid", ArrayParameter::Ids(executions));
         let time = self.rows.add("timestamptz", ArrayParameter::Times(times));
-        let key = self
-            .selected
-            .as_slice()
-            .first()
-            .map_or("NULL", String::as_str);
-        let time = later_than_deletion(keyed, &format!("u.{time}"), &format!("u.{key}"));
-        self.text(table, &time, &execution)
+        self.text(table, &format!("u.{time}"), &format!("u.{execution}"))
     }
 
     /// Binds its parameters after the previous ones.

@@ -132,7 +132,7 @@ async fn create_rows(
             // again tells from a request that is at fault.
             .map_err(|error| Failure::from(error).contended())?;
     }
-    require_later_than_deletions(connection, context, &step.table).await?;
+    require_later_than_deletions(connection, context, step).await?;
     if context.author.restores {
         record_created(connection, context, step, created).await?;
     }

@@ -5,11 +5,11 @@ use diesel::{
     sql_types::{Nullable, Text, Timestamptz, Uuid as SqlUuid},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use labdata_domain::{catalog::KeyedTable, scalar::DataType};
+use labdata_domain::{data::write::TableStep, scalar::DataType};
 use time::OffsetDateTime;
 
 use super::{context::WriteContext, failure::Failure};
-use crate::database::sql::{CachedStatement, literal, statement};
+use crate::database::sql::{CachedStatement, statement};
 
 #[derive(QueryableByName)]
 struct LatestRow {
@@ -17,7 +17,7 @@ struct LatestRow {
     latest: Option<OffsetDateTime>,
 }
 
-/// Checks that the rows that a write has created in a table are of a later moment than the deletions of their keys. It
+/// Checks that the rows that a step has created are of a later moment than the deletions of their keys. It
 /// follows the insert, which waits for a deletion that is under way.
 ///
 /// # Errors
@@ -25,11 +25,12 @@ struct LatestRow {
 pub(super) async fn require_later_than_deletions(
     mut connection: &AsyncPgConnection,
     context: &WriteContext<'_>,
-    table: &KeyedTable,
+    step: &TableStep,
 ) -> Result<(), Failure> {
-    if !table.history {
+    if !step.may_recreate() {
         return Ok(());
     }
+    let table = &step.table;
     let names = context.names(table);
     let key = match table.key().data_type {
         DataType::String | DataType::Text => "c.row_id".to_owned(),
@@ -48,17 +49,4 @@ pub(super) async fn require_later_than_deletions(
     .bind::<SqlUuid, _>(context.execution.as_uuid());
     let row: LatestRow = CachedStatement(query).get_result(&mut connection).await?;
     context.require_later_than(row.latest)
-}
-
-/// The expression of a time that is later than the deletion of a key, which is an expression too. The organization is `$1`.
-pub(super) fn later_than_deletion(table: &KeyedTable, time: &str, key: &str) -> String {
-    if !table.history {
-        return time.to_owned();
-    }
-    format!(
-        "greatest({time}, (SELECT max(c.at) + interval '1 microsecond' FROM labdata.row_change c \
-         WHERE c.organization_id = $1 AND c.table_name = {} AND c.action = 'deleted' AND c.at >= {time} \
-         AND c.row_id = {key}::text COLLATE \"C\"))",
-        literal(&table.name),
-    )
 }

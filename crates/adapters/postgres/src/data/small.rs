@@ -31,8 +31,9 @@ use crate::{
     database::{
         combine::{BatchOutcome, Combiner},
         errors::{is_refusal, port_error},
+        names::column_name,
         pool::Database,
-        sql::{CachedStatement, Schemas, statement},
+        sql::{CachedStatement, Schemas, literal, statement},
     },
 };
 
@@ -42,9 +43,9 @@ const MAX_ROWS: usize = 32;
 /// Maximum size of the texts of a request that is batched, in bytes.
 const MAX_BYTES: usize = 16 * 1024;
 
-/// Maximum number of concurrent batches of one form: one is written while another waits for its
-/// flush.
-const MAX_CONCURRENT_BATCHES: usize = 2;
+/// Maximum number of concurrent batches of one form. Measured: with a second one batches are smaller, and their statements cost
+/// more than is gained while the first is flushed.
+const MAX_CONCURRENT_BATCHES: usize = 1;
 
 /// Constraint that `labdata.begin_inserts` reports as violated for a stale plan.
 const CATALOG_VERSION: &str = "catalog_version";
@@ -57,6 +58,7 @@ pub(super) struct SmallInsert {
     rows: usize,
     /// Columns with a value per row.
     columns: Vec<(ColumnRef, Values)>,
+    may_recreate: bool,
     /// The keys of the rows.
     created: TableOutcome,
     entry: LedgerEntry,
@@ -91,6 +93,7 @@ impl SmallInsert {
             version: plan.version,
             table: step.table.clone(),
             rows: step.len,
+            may_recreate: step.may_recreate(),
             columns: columns
                 .map(|(column, values)| (column.clone(), values.clone()))
                 .collect(),
@@ -148,6 +151,8 @@ struct Form {
     /// The table's name, which tells tables of one version apart.
     table: String,
     columns: Vec<ColumnRef>,
+    /// Whether keys may be those of deleted rows.
+    may_recreate: bool,
 }
 
 /// An insert, and the end of the time that its request waits for a connection.
@@ -183,6 +188,7 @@ impl SmallInserts {
             version: insert.version,
             table: insert.table.name.clone(),
             columns: insert.columns.iter().map(|(it, _)| it.clone()).collect(),
+            may_recreate: insert.may_recreate,
         };
         let database = self.database.clone();
         let waiting = WaitingInsert {
@@ -294,6 +300,25 @@ impl<'b> Batch<'b> {
         self.ledger.add(execution.id, execution.at, &insert.entry);
     }
 
+    /// What the insert returns, and what checks that the rows are of a later moment than the deletions of their keys.
+    /// A function reads with a snapshot of its own, which has deletions that the insert has waited for. As an expression
+    /// of the insert it would make PostgreSQL plan every batch anew.
+    fn moments(&self, form: &Form) -> (String, String) {
+        if !form.may_recreate {
+            return (String::new(), String::new());
+        }
+        let returning = format!(
+            " RETURNING {}::text AS id, created_at",
+            column_name(self.table.key())
+        );
+        let check = format!(
+            " UNION ALL SELECT labdata.require_later_than_deletions($1, {}, array_agg(id), array_agg(created_at)) \
+             FROM created",
+            literal(&self.table.name)
+        );
+        (returning, check)
+    }
+
     /// Writes the batch in one round trip: a statement is its own transaction.
     async fn write(
         &self,
@@ -306,13 +331,13 @@ impl<'b> Batch<'b> {
             insertion.add(column, Cow::Borrowed(values));
         }
         let table = Schemas::of(form.organization).table(&form.table);
-        let insert =
-            insertion.text_per_row(&table, self.table, &self.row_executions, &self.row_times);
+        let insert = insertion.text_per_row(&table, &self.row_executions, &self.row_times);
         let LedgerInsertion { ledger, event } = LedgerRows::insertion(OWN_PARAMETERS);
-        // PostgreSQL runs the SELECT before parts of WITH that it does not read: the lock precedes the rows.
+        let (returning, check) = self.moments(form);
+        // PostgreSQL runs the SELECT before parts of WITH that it does not read yet: the lock precedes the rows.
         let text = format!(
-            "WITH created AS ({insert}), {ledger}, recorded AS ({event}) \
-             SELECT labdata.begin_inserts($1, $2, $3, $4, $5, $6, $7, $8)"
+            "WITH created AS ({insert}{returning}), {ledger}, recorded AS ({event}) \
+             SELECT labdata.begin_inserts($1, $2, $3, $4, $5, $6, $7, $8){check}"
         );
         let query = statement(text)
             .bind::<SqlUuid, _>(form.organization.as_uuid())

@@ -29,6 +29,8 @@ pub enum Action {
     Insert {
         /// The primary key of each row, without nulls.
         keys: Values,
+        /// Whether the request has given any of them; the others are new.
+        is_key_given: bool,
     },
     /// Updates rows that match on the key columns, creates the rest.
     Upsert {
@@ -144,11 +146,21 @@ impl TableStep {
         matches!(self.action, Action::Upsert { .. }) && !is_unique
     }
 
+    /// Returns whether the step may create a row under a key that a deleted row had, of which there is a history.
+    #[must_use]
+    pub fn may_recreate(&self) -> bool {
+        match self.action {
+            Action::Insert { is_key_given, .. } => self.table.history && is_key_given,
+            Action::Upsert { .. } => self.table.history,
+            Action::Update { .. } | Action::Delete { .. } => false,
+        }
+    }
+
     /// The keys of the rows that an insert creates; `None` for other actions.
     #[must_use]
     pub const fn inserted_keys(&self) -> Option<&Values> {
         match &self.action {
-            Action::Insert { keys } => Some(keys),
+            Action::Insert { keys, .. } => Some(keys),
             _ => None,
         }
     }

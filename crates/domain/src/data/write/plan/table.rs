@@ -39,7 +39,7 @@ pub(super) fn plan(
         if_updated_at,
     } = checked;
     // Before references are resolved, because they may point at rows of this write.
-    let keys = created_keys(&table, mode, &columns, len, new_id);
+    let (keys, is_key_given) = created_keys(&table, mode, &columns, len, new_id);
     let mut planner = TablePlanner {
         index,
         key: &key,
@@ -60,7 +60,7 @@ pub(super) fn plan(
     let key = take_key(&key, len, &mut columns);
     planner.refuse_duplicate_keys(&key, len);
     let action = match mode {
-        Mode::Insert => Action::Insert { keys },
+        Mode::Insert => Action::Insert { keys, is_key_given },
         Mode::Upsert => Action::Upsert {
             new_keys: keys,
             on_match,
@@ -102,18 +102,18 @@ fn take_key(key: &[ColumnRef], len: usize, columns: &mut Vec<StepColumn>) -> Vec
         .collect()
 }
 
-/// The primary keys of rows that are or may be created, given or generated; none in other modes.
+/// The primary keys of rows that are or may be created, none in other modes, and whether the request has given any of them.
 fn created_keys(
     table: &KeyedTable,
     mode: Mode,
     columns: &[CheckedColumn],
     len: usize,
     new_id: &mut dyn FnMut() -> Uuid,
-) -> Values {
+) -> (Values, bool) {
     let key = table.key();
     // Updates and deletes create nothing, so no id is drawn for them.
     if !matches!(mode, Mode::Insert | Mode::Upsert) {
-        return Values::with_capacity(key.data_type, 0);
+        return (Values::with_capacity(key.data_type, 0), false);
     }
     let given = columns.iter().find_map(|column| match &column.content {
         Content::Values(values) if column.column == *key => Some(values),
@@ -128,7 +128,7 @@ fn created_keys(
             given.or_else(|| KeyValue::generate(key.data_type, new_id).map(Into::into)),
         );
     }
-    keys
+    (keys, given.is_some())
 }
 
 /// A part of a row's key: the value, or the row whose key the value will be.

@@ -1,0 +1,1 @@
+DROP FUNCTION labdata.require_later_than_deletions;
