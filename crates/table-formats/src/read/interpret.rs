@@ -60,7 +60,7 @@ pub(super) struct PercentContext {
 }
 
 impl ColumnReading {
-    const fn is_number(&self) -> bool {
+    pub(super) const fn is_number(&self) -> bool {
         matches!(self.data_type, DataType::Integer | DataType::Float)
     }
 }

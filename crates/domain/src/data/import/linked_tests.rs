@@ -83,6 +83,7 @@ fn fields() -> Vec<ImportField> {
         text: (*text).to_owned(),
         key: text.to_lowercase(),
         unit: None,
+        holds_times: false,
     });
     fields.collect()
 }
