@@ -220,6 +220,7 @@ pub(super) fn read(
         .map_err(|problem| Error::Problems(vec![problem]))?;
     columns
         .check_times(&linked, &fields)
+        .and_then(|()| LinkedColumns::check_units(&linked, &columns, &fields))
         .map_err(Error::Problems)?;
     let units = columns.units(&linked);
     let doubts = doubts(&file, &types);

@@ -2,7 +2,7 @@
 
 use super::{ImportColumns, ImportField, LinkedColumns, columns::path};
 use crate::{
-    catalog::{ColumnRef, ucum_of, unit_besides_seconds},
+    catalog::{ColumnRef, UnitMatch, compare_unit, ucum_of, unit_besides_seconds},
     data::write::{Problem, Reason, quoted},
     refusal::ErrorCode,
     scalar::DataType,
@@ -55,6 +55,73 @@ impl ImportColumns {
         let tables = std::iter::once(self).chain(linked.iter().map(|it| &it.columns));
         tables.filter_map(move |table| table.columns.get(field)?.as_ref())
     }
+}
+
+impl LinkedColumns {
+    /// Checks that columns of several tables which take the same field have one unit: a cell is one number, which is
+    /// wrong in one of two units.
+    ///
+    /// # Errors
+    /// A problem at `linked[<index>].columns.<field>` for each column in another unit than one of a table before it.
+    pub fn check_units(
+        linked: &[Self],
+        own: &ImportColumns,
+        fields: &[ImportField],
+    ) -> Result<(), Vec<Problem>> {
+        let mut problems = Vec::new();
+        for (index, table) in linked.iter().enumerate() {
+            let others = linked.get(..index).unwrap_or_default();
+            for (position, (field, column)) in fields.iter().zip(&table.columns.columns).enumerate()
+            {
+                let Some(column) = column else { continue };
+                let mut others = own.targets(others, position);
+                if let Some(other) = others.find(|other| !have_one_unit(column, other, field)) {
+                    let path = format!("linked[{index}].{}", path(&field.text));
+                    problems.push(Problem::at(path, two_units(column, other)));
+                }
+            }
+        }
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(Problem::first_of(problems))
+        }
+    }
+}
+
+/// Returns whether the values of a field are the same numbers in both columns.
+fn have_one_unit(one: &ColumnRef, other: &ColumnRef, field: &ImportField) -> bool {
+    if !is_number(one) || !is_number(other) {
+        return true;
+    }
+    match (one.unit.as_deref(), other.unit.as_deref()) {
+        (Some(one), Some(other)) => {
+            let is_same = |text: &str, code: &str| compare_unit(text, code) == UnitMatch::Same;
+            is_same(one, other) || is_same(other, one)
+        }
+        // A workbook's 50% is 50 in a column of percentages, and 0.5 where neither column nor header names them.
+        (Some(unit), None) | (None, Some(unit)) => {
+            let is_percent = |unit: &str| ucum_of(unit).as_deref() == Some("%");
+            !is_percent(unit) || field.unit.as_deref().is_some_and(is_percent)
+        }
+        (None, None) => true,
+    }
+}
+
+fn two_units(column: &ColumnRef, other: &ColumnRef) -> Reason {
+    let unit = |column: &ColumnRef| match &column.unit {
+        Some(unit) => format!("are in {unit}"),
+        None => "have no unit".to_owned(),
+    };
+    let message = format!(
+        "the values of column \"{}\" {}, but those of column \"{}\", which takes this field as well, {}; give each a \
+         field of its own, in its unit",
+        column.name,
+        unit(column),
+        other.name,
+        unit(other)
+    );
+    Reason::new(ErrorCode::DoubtfulReading, message)
 }
 
 fn is_number(column: &ColumnRef) -> bool {
