@@ -243,7 +243,7 @@ impl<'o> Opening<'o> {
                 continue;
             };
             let inferred = self.infer(*index, counts, style);
-            self.column_doubts(&header, counts, inferred);
+            self.column_doubts(&header, counts, inferred, style);
             let format = inferred.format.and_then(|format| self.formats.get(format));
             let detected = format.filter(|_| !is_import);
             found.extend(detected.map(|format| (header.text.clone(), format.clone())));
@@ -385,7 +385,13 @@ impl<'o> Opening<'o> {
         });
     }
 
-    fn column_doubts(&mut self, header: &Header, counts: &ColumnCounts, inferred: Inferred) {
+    fn column_doubts(
+        &mut self,
+        header: &Header,
+        counts: &ColumnCounts,
+        inferred: Inferred,
+        style: usize,
+    ) {
         let is_text = inferred.data_type == DataType::Text;
         // The survey took the cell for a missing number, but the column became a text.
         if let Some(line) = counts.null_error.filter(|_| is_text && counts.filled > 0)
@@ -402,7 +408,8 @@ impl<'o> Opening<'o> {
         let doubt = match inferred.doubt {
             None => return,
             Some(TypeDoubt::TextNumbers) => {
-                let (line, text) = counts.first_text.clone().unwrap_or_default();
+                let first = counts.first_others.get(style).cloned().flatten();
+                let (line, text) = first.unwrap_or_default();
                 Doubt::column(
                     &header.text,
                     "text_numbers",
