@@ -91,11 +91,13 @@ pub(super) fn open_file(
     }
     match format {
         FileFormat::Csv => {
-            let (source, choice) = open_text(source, &mut options, extent, target)?;
+            let text = open_text(source, &mut options, extent, target)?;
+            let encoding = text.improbable.as_deref().map(encoding_doubt);
+            let delimiter = delimiter_doubt(&text.delimiter);
             Ok(OpenFile {
-                source,
+                source: text.rows,
                 options,
-                doubts: delimiter_doubt(&choice).into_iter().collect(),
+                doubts: encoding.into_iter().chain(delimiter).collect(),
                 sheets: None,
                 typed: None,
             })
@@ -128,6 +130,15 @@ pub(super) fn open_file(
             })
         }
     }
+}
+
+fn encoding_doubt(word: &str) -> Doubt {
+    let message = format!(
+        "in windows-1252 the file has \"{word}\", so that it may be in an encoding of DOS or of the Mac; save one of \
+         DOS as UTF-8"
+    );
+    let options = ["windows-1252", "macintosh"].map(|it| json!({"encoding": it}));
+    Doubt::table("encoding", "encoding", message, options.into())
 }
 
 fn delimiter_doubt(choice: &DelimiterChoice) -> Option<Doubt> {
