@@ -6,7 +6,7 @@ use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use labdata_domain::files::preview::text_encoding;
 
-use super::improbable::improbable_word;
+use super::improbable::Signs;
 use crate::read::{ReadError, Source, head::Extent};
 
 /// Number of bytes that are read at a time.
@@ -23,7 +23,7 @@ const MIN_EVIDENCE: usize = 6;
 const MIN_WIDE_EVIDENCE: usize = 4;
 
 /// Unit signs in instrument files: no-break space, °, ±, ², ³, µ, ·, ×.
-const UNIT_SIGNS: [u8; 8] = [0xa0, 0xb0, 0xb1, 0xb2, 0xb3, 0xb5, 0xb7, 0xd7];
+pub(super) const UNIT_SIGNS: [u8; 8] = [0xa0, 0xb0, 0xb1, 0xb2, 0xb3, 0xb5, 0xb7, 0xd7];
 
 /// Encoding of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,11 +80,12 @@ pub(super) fn find_encoding(
         Some(_) => {}
         None => return Err(ReadError::NotText),
     }
-    let mut census = Census::of(source, head, extent)?;
-    let improbable = census.improbable.take();
+    let census = Census::of(source, head, extent)?;
     let encoding = census.encoding();
     Ok(FoundEncoding {
-        improbable: improbable.filter(|_| encoding == WINDOWS_1252),
+        improbable: (encoding != UTF_8)
+            .then(|| census.signs.improbable_in(encoding))
+            .flatten(),
         ..FoundEncoding::certain(encoding, 0)
     })
 }
@@ -99,8 +100,7 @@ struct Census {
     /// Bytes beyond ASCII that were not only signs of units.
     evidence: usize,
     detected: usize,
-    /// The first word that is improbable in windows-1252, if the text is no UTF-8.
-    improbable: Option<String>,
+    signs: Signs,
 }
 
 impl Census {
@@ -112,7 +112,7 @@ impl Census {
             detector: EncodingDetector::new(Iso2022JpDetection::Deny),
             evidence: 0,
             detected: 0,
-            improbable: None,
+            signs: Signs::default(),
         };
         let mut chunk = head;
         let mut bytes = length(chunk.len());
@@ -123,8 +123,8 @@ impl Census {
             }
             let unread = census.count(&chunk);
             // Texts in UTF-8 have such bytes everywhere.
-            if census.invalid > 0 && census.improbable.is_none() {
-                census.improbable = improbable_word(&chunk);
+            if census.invalid > 0 {
+                census.signs.add(&chunk);
             }
             chunk.drain(..unread);
             if extent.ends_at(0, bytes) {
@@ -178,7 +178,7 @@ impl Census {
         }
     }
 
-    fn encoding(self) -> &'static Encoding {
+    fn encoding(&self) -> &'static Encoding {
         if self.invalid == 0 || self.valid > self.invalid {
             return UTF_8;
         }
@@ -192,7 +192,9 @@ impl Census {
         } else {
             MIN_WIDE_EVIDENCE
         };
-        if self.evidence < least {
+        // The detector takes `Ger\x84t` for Shift-JIS.
+        let is_mistaken = !guess.is_single_byte() && self.signs.are_single_bytes();
+        if self.evidence < least || is_mistaken {
             return WINDOWS_1252;
         }
         guess

@@ -1,41 +1,129 @@
-//! Signs that a text is not windows-1252, although nothing else was detected: encodings of DOS and of the Mac have
-//! other characters for its bytes, and no text shows which one was meant.
+//! Signs that a text is in an encoding of DOS or of the Mac. These are not detected, and their letters are other
+//! characters in what is: mostly windows-1252.
 
-use encoding_rs::WINDOWS_1252;
+use encoding_rs::{Encoding, IBM866, WINDOWS_1252};
+
+use super::encoding::UNIT_SIGNS;
 
 /// Number of bytes on either side of a sign that an excerpt has.
 const CONTEXT: usize = 20;
+
+/// Š, Ž, š, ž and Ÿ of windows-1252.
+const RARE_LETTERS: [u8; 5] = [0x8a, 0x8e, 0x9a, 0x9e, 0x9f];
 
 /// Units behind the byte of DOS for µ.
 const MICRO_UNITS: [&[u8]; 10] = [
     b"l", b"L", b"g", b"m", b"M", b"s", b"A", b"V", b"mol", b"kat",
 ];
 
-/// Returns the first word of a text that is improbable in windows-1252.
-pub(super) fn improbable_word(text: &[u8]) -> Option<String> {
-    let beyond = text.iter().enumerate().filter(|(_, byte)| !byte.is_ascii());
-    let (sign, _) = beyond
-        .into_iter()
-        .find(|(at, _)| is_improbable(text, *at))?;
-    let is_end = |byte: &u8| matches!(byte, b',' | b';' | b'\t' | b'|' | b'"' | b'\r' | b'\n');
-    let before = text.get(..sign)?.iter().rev().take(CONTEXT);
-    let before = before.take_while(|byte| !is_end(byte)).count();
-    let after = text.get(sign..)?.iter().take(CONTEXT);
-    let after = after.take_while(|byte| !is_end(byte)).count();
-    let word = text.get(sign - before..sign + after)?;
-    let (word, _) = WINDOWS_1252.decode_without_bom_handling(word);
-    Some(word.trim().to_owned())
+/// Signs in a text that is no UTF-8.
+#[derive(Debug, Default)]
+pub(super) struct Signs {
+    /// Number of bytes beyond ASCII.
+    beyond: usize,
+    /// Those of them between two of ASCII.
+    alone: usize,
+    /// True if letters with marks stand where all encodings but those of DOS and of the Mac have them.
+    has_usual_letters: bool,
+    /// The first words that are improbable in windows-1252, and in each encoding of one byte per character.
+    improbable: Option<Vec<u8>>,
+    degree: Option<Vec<u8>>,
+    /// The first word with a letter that few languages have which windows-1252 is for, and with any other byte.
+    rare_letter: Option<Vec<u8>>,
+    first: Option<Vec<u8>>,
+}
+
+impl Signs {
+    /// Looks at the bytes of a chunk; those beyond its ends count as blanks.
+    pub(super) fn add(&mut self, text: &[u8]) {
+        let bytes = text.iter().copied().enumerate();
+        for (at, byte) in bytes.filter(|(_, byte)| !byte.is_ascii()) {
+            let beside = Beside::of(text, at);
+            self.beyond += 1;
+            self.alone += usize::from(beside.before.is_ascii() && beside.after.is_ascii());
+            self.has_usual_letters |= byte >= 0xa0 && !UNIT_SIGNS.contains(&byte);
+            let note = |word: &mut Option<Vec<u8>>, is_sign: bool| {
+                if word.is_none() && is_sign {
+                    *word = Some(word_at(text, at));
+                }
+            };
+            note(&mut self.first, true);
+            note(&mut self.rare_letter, RARE_LETTERS.contains(&byte));
+            if self.degree.is_none() {
+                note(&mut self.degree, is_degree(byte, beside));
+            }
+            if self.improbable.is_none() {
+                note(&mut self.improbable, is_improbable(text, at));
+            }
+        }
+    }
+
+    /// Returns whether the text has no characters of several bytes, which stand together in languages that have them.
+    pub(super) const fn are_single_bytes(&self) -> bool {
+        self.alone * 10 >= self.beyond * 9
+    }
+
+    /// Returns the first word that is improbable in an encoding that was detected.
+    pub(super) fn improbable_in(&self, encoding: &'static Encoding) -> Option<String> {
+        // An encoding of DOS that is detected.
+        if !encoding.is_single_byte() || encoding == IBM866 {
+            return None;
+        }
+        let is_common = encoding == WINDOWS_1252;
+        let by_place = self.improbable.as_ref().filter(|_| is_common);
+        let letter = if is_common {
+            &self.rare_letter
+        } else {
+            &self.first
+        };
+        let by_letters = letter.as_ref().filter(|_| !self.has_usual_letters);
+        let word = by_place.or(self.degree.as_ref()).or(by_letters)?;
+        let (word, _) = encoding.decode_without_bom_handling(word);
+        Some(word.trim().to_owned())
+    }
+}
+
+/// Bytes beside another one.
+#[derive(Clone, Copy)]
+struct Beside {
+    before: u8,
+    after: u8,
+    next: u8,
+}
+
+impl Beside {
+    fn of(text: &[u8], at: usize) -> Self {
+        // Beyond the ends there is nothing, as there is beside a delimiter.
+        let byte = |at: Option<usize>| at.and_then(|at| text.get(at)).copied().unwrap_or(b'\n');
+        Self {
+            before: byte(at.checked_sub(1)),
+            after: byte(at.checked_add(1)),
+            next: byte(at.checked_add(2)),
+        }
+    }
+}
+
+/// The field around a byte, as far as a message needs it.
+fn word_at(text: &[u8], at: usize) -> Vec<u8> {
+    let is_end = |byte: &&u8| matches!(byte, b',' | b';' | b'\t' | b'|' | b'"' | b'\r' | b'\n');
+    let (before, after) = text.split_at(at);
+    let before = before.iter().rev().take(CONTEXT);
+    let length = before.take_while(|byte| !is_end(byte)).count();
+    let after = after.iter().take(CONTEXT);
+    let end = at + after.take_while(|byte| !is_end(byte)).count();
+    text.get(at - length..end).unwrap_or_default().to_vec()
+}
+
+/// Returns whether a byte stands for ° in front of a unit: ¡ of windows-1252 on the Mac, and ø in DOS.
+fn is_degree(byte: u8, beside: Beside) -> bool {
+    let is_unit = matches!(beside.after, b'C' | b'F') && !is_letter(beside.next);
+    matches!(byte, 0xa1 | 0xf8) && is_unit && !is_letter(beside.before)
 }
 
 /// Returns whether a byte does not fit to those beside it. Each of its characters occurs, but not there.
 fn is_improbable(text: &[u8], at: usize) -> bool {
-    // Beyond the ends there is nothing, as there is beside a delimiter.
-    let byte = |at: Option<usize>| at.and_then(|at| text.get(at)).copied().unwrap_or(b'\n');
-    let (sign, before, after) = (
-        byte(Some(at)),
-        byte(at.checked_sub(1)),
-        byte(at.checked_add(1)),
-    );
+    let Beside { before, after, .. } = Beside::of(text, at);
+    let sign = text.get(at).copied().unwrap_or_default();
     let is_in_word = || is_letter(before) && is_letter(after);
     match sign {
         // Not assigned.
@@ -52,18 +140,17 @@ fn is_improbable(text: &[u8], at: usize) -> bool {
         0x8a | 0x8c | 0x8e | 0x9f => {
             before.is_ascii_lowercase() || is_letter(before) && after.is_ascii_lowercase()
         }
-        // ¡ and ø for °.
-        0xa1 | 0xf8 => {
-            let is_unit = matches!(after, b'C' | b'F') && !is_letter(byte(at.checked_add(2)));
-            is_unit && !is_letter(before) || sign == 0xa1 && is_in_word()
-        }
+        0xa1 => is_in_word(),
+        // æ for µ.
         0xe6 => !is_letter(before) && is_micro_unit(before, text.get(at + 1..).unwrap_or_default()),
+        // ñ for ±.
         0xf1 => is_between_numbers(text, at),
         // ý and ü for ² and ³.
         0xfc | 0xfd => {
             let head = text.get(..at).unwrap_or_default();
             let is_length = head.ends_with(b"cm") || head.ends_with(b"mm");
-            is_length && !is_letter(byte(at.checked_sub(3))) && !is_letter(after)
+            let first = at.checked_sub(3).and_then(|at| text.get(at));
+            is_length && !first.copied().is_some_and(is_letter) && !is_letter(after)
         }
         _ => false,
     }
@@ -98,6 +185,12 @@ fn is_between_numbers(text: &[u8], at: usize) -> bool {
 mod tests {
     use super::*;
 
+    fn improbable_word(text: &[u8]) -> Option<String> {
+        let mut signs = Signs::default();
+        signs.add(text);
+        signs.improbable_in(WINDOWS_1252)
+    }
+
     #[test]
     fn bytes_of_dos_and_of_the_mac_are_improbable() {
         for (text, word) in [
@@ -125,6 +218,7 @@ mod tests {
             (b"gr\x9a\xa7e", "gr\u{161}\u{a7}e"),
             (b"mesur\x8e", "mesur\u{17d}"),
             (b"r\xbfdgr\xbfd", "r\u{bf}dgr\u{bf}d"),
+            (b"L\x9asung;5 \xb5l", "L\u{161}sung"),
             (b"bl\xbeb\x8cr", "bl\u{be}b\u{152}r"),
         ] {
             assert_eq!(improbable_word(text).as_deref(), Some(word), "{word}");
