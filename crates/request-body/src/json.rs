@@ -3,7 +3,11 @@
 use serde_json::Value;
 
 use crate::{
-    path::FieldPath, problem::ProblemKind, shape::Shape, underflow::find_underflow,
+    number::{FoundNumber, find_overflow},
+    path::FieldPath,
+    problem::ProblemKind,
+    shape::Shape,
+    underflow::find_underflow,
     wide_integer::find_wide_integer,
 };
 
@@ -58,22 +62,42 @@ fn parse<T: Shape>(bytes: &[u8], at: &FieldPath<'_>) -> Option<Value> {
     match serde_json::from_slice(bytes) {
         Ok(value) => {
             let text = std::str::from_utf8(bytes).unwrap_or_default();
-            if let Some(position) = find_underflow(text) {
-                return at.item(position).refuse(ProblemKind::json_invalid(
-                    "number too small: it would become 0",
-                ));
+            if let Some(found) = find_underflow(text) {
+                let message = format!("number too small {found} would become 0");
+                return refuse_number(at, &found, &message);
             }
             match find_wide_integer(text, T::JSON_DEPTH) {
-                Some(found) => at
-                    .item(found.position)
-                    .refuse(ProblemKind::json_invalid(&found.to_string())),
+                Some(found) => {
+                    let message = format!(
+                        "integer of more than 64 bits {found} would be changed; send it as a string"
+                    );
+                    refuse_number(at, &found, &message)
+                }
                 None => Some(value),
             }
         }
-        Err(error) => at
-            .item(offset(bytes, &error))
-            .refuse(ProblemKind::json_invalid(&error.to_string())),
+        Err(error) => {
+            if let Some(found) = out_of_range(bytes, &error) {
+                let message = format!("number out of range {found} is beyond ±1.8e308");
+                return refuse_number(at, &found, &message);
+            }
+            at.item(offset(bytes, &error))
+                .refuse(ProblemKind::json_invalid(&error.to_string()))
+        }
     }
+}
+
+fn refuse_number<T>(at: &FieldPath<'_>, found: &FoundNumber<'_>, message: &str) -> Option<T> {
+    at.item(found.position)
+        .refuse(ProblemKind::json_invalid(message))
+}
+
+/// The number that is too large for a float, if that is the error: the parser does not name its field.
+fn out_of_range<'t>(bytes: &'t [u8], error: &serde_json::Error) -> Option<FoundNumber<'t>> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    // It has no code for this error.
+    let is_number = error.to_string().starts_with("number out of range");
+    is_number.then(|| find_overflow(text)).flatten()
 }
 
 /// The position of a JSON error, in bytes from the start.

@@ -42,6 +42,7 @@ mod echo;
 mod field;
 pub mod fields;
 pub mod json;
+mod number;
 pub mod output;
 mod path;
 mod problem;

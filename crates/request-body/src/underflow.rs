@@ -1,5 +1,7 @@
 //! Numbers that are not zero, but too small for a float: a parser reads them as zero.
 
+use crate::number::{FoundNumber, find_number};
+
 /// Fewest digits of an exponent below which a number of usual length is no zero.
 const EXPONENT_DIGITS: usize = 3;
 
@@ -16,11 +18,11 @@ pub(crate) fn underflows(number: &str) -> bool {
         && number.parse::<f64>().is_ok_and(|number| number == 0.0)
 }
 
-/// Returns the position of the first number of a JSON text that underflows.
-pub(crate) fn find_underflow(json: &str) -> Option<usize> {
+/// Returns the first number of a JSON text that underflows.
+pub(crate) fn find_underflow(json: &str) -> Option<FoundNumber<'_>> {
     // Such numbers are rare, and the text is long: the quotations are looked at only if there may be one.
     (has_small_exponent(json) || has_many_zeros(json.as_bytes()))
-        .then(|| find_number(json))
+        .then(|| find_number(json, 0, underflows))
         .flatten()
 }
 
@@ -41,34 +43,6 @@ fn has_many_zeros(json: &[u8]) -> bool {
         let zeros = json.get(at..at + ZEROS).unwrap_or_default();
         !zeros.is_empty() && zeros.iter().all(|byte| *byte == b'0')
     })
-}
-
-/// Returns the position of the first number outside quotations that underflows.
-fn find_number(json: &str) -> Option<usize> {
-    let bytes = json.as_bytes();
-    let (mut at, mut is_quoted) = (0, false);
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'"' => is_quoted = !is_quoted,
-            // The escaped character may be a quotation mark.
-            b'\\' if is_quoted => at += 1,
-            b'-' | b'0'..=b'9' if !is_quoted => {
-                let rest = json.get(at..).unwrap_or_default();
-                let is_number = |byte: &u8| {
-                    byte.is_ascii_digit() || matches!(byte, b'.' | b'+' | b'-' | b'e' | b'E')
-                };
-                let length = rest.bytes().take_while(|byte| is_number(byte)).count();
-                if rest.get(..length).is_some_and(underflows) {
-                    return Some(at);
-                }
-                at += length;
-                continue;
-            }
-            _ => {}
-        }
-        at += 1;
-    }
-    None
 }
 
 #[cfg(test)]
@@ -93,7 +67,8 @@ mod tests {
                 (format!("{{\"a\": [1, {number}]}}"), 10),
                 (format!("[\"x\\\"\", {number}]"), 8),
             ] {
-                assert_eq!(find_underflow(&json), Some(at), "{json}");
+                let found = find_underflow(&json).map(|found| found.position);
+                assert_eq!(found, Some(at), "{json}");
             }
             for json in [format!("[\"{number}\"]"), format!("[\"x\\\" {number}\"]")] {
                 assert_eq!(find_underflow(&json), None, "{json}");

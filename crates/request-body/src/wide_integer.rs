@@ -1,7 +1,7 @@
 //! Integers beyond 64 bits, which a parser reads as floats: in a value that is stored as JSON, other digits would be
 //! stored than those that were sent.
 
-use std::fmt;
+use crate::number::{FoundNumber, find_number};
 
 /// Fewest digits of such an integer.
 const DIGITS: usize = 19;
@@ -9,38 +9,12 @@ const DIGITS: usize = 19;
 /// Distance at which digits are looked for, and their least number behind it: every row of [`DIGITS`] is found.
 const STEP: usize = DIGITS / 2;
 
-/// An integer that a parser would change.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct WideInteger {
-    /// In bytes from the start of the text.
-    pub(crate) position: usize,
-    path: String,
-    digits: String,
-}
-
-impl fmt::Display for WideInteger {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "integer of more than 64 bits at {}: {:.40} would be changed; send it as a string",
-            self.path, self.digits
-        )
-    }
-}
-
-/// List or object around a position.
-enum Step<'t> {
-    Item(usize),
-    /// Text of the key, with its escapes.
-    Key(&'t str),
-}
-
 /// Returns the first integer of a JSON text that does not fit into 64 bits and whose float shows other digits, at that
 /// depth of lists and objects or below. The text may be malformed.
-pub(crate) fn find_wide_integer(json: &str, depth: usize) -> Option<WideInteger> {
+pub(crate) fn find_wide_integer(json: &str, depth: usize) -> Option<FoundNumber<'_>> {
     // Such numbers are rare, and the text is long: it is taken apart only if there may be one.
     (depth < usize::MAX && has_many_digits(json.as_bytes()))
-        .then(|| find(json, depth))
+        .then(|| find_number(json, depth, is_changed))
         .flatten()
 }
 
@@ -57,66 +31,6 @@ fn has_many_digits(json: &[u8]) -> bool {
     })
 }
 
-fn find(json: &str, depth: usize) -> Option<WideInteger> {
-    let bytes = json.as_bytes();
-    let mut path: Vec<Step<'_>> = Vec::new();
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'{' => path.push(Step::Key("")),
-            b'[' => path.push(Step::Item(0)),
-            b'}' | b']' => {
-                path.pop();
-            }
-            b',' => {
-                if let Some(Step::Item(index)) = path.last_mut() {
-                    *index += 1;
-                }
-            }
-            b'"' => {
-                let length = quoted_length(bytes.get(at + 1..).unwrap_or_default());
-                let text = json.get(at + 1..at + 1 + length).unwrap_or_default();
-                at += length + 1;
-                let after = json.get(at + 1..).unwrap_or_default();
-                if let Some(Step::Key(key)) = path.last_mut()
-                    && after.trim_start().starts_with(':')
-                {
-                    *key = text;
-                }
-            }
-            b'-' | b'0'..=b'9' => {
-                let rest = json.get(at..).unwrap_or_default();
-                let is_part = |char: char| matches!(char, '0'..='9' | '.' | '+' | '-' | 'e' | 'E');
-                let end = rest.find(|char| !is_part(char)).unwrap_or(rest.len());
-                let number = rest.get(..end).unwrap_or_default();
-                if path.len() >= depth && is_changed(number) {
-                    return Some(WideInteger {
-                        position: at,
-                        path: render(&path),
-                        digits: number.to_owned(),
-                    });
-                }
-                at += end.max(1);
-                continue;
-            }
-            _ => {}
-        }
-        at += 1;
-    }
-    None
-}
-
-/// Length of a text up to the quotation mark that ends it.
-fn quoted_length(bytes: &[u8]) -> usize {
-    let mut is_escaped = false;
-    let end = bytes.iter().position(|byte| {
-        let is_end = *byte == b'"' && !is_escaped;
-        is_escaped = *byte == b'\\' && !is_escaped;
-        is_end
-    });
-    end.unwrap_or(bytes.len())
-}
-
 /// Returns whether a number is an integer beyond 64 bits whose float shows other digits. Programs that have only floats
 /// write large ones as the digits that they show.
 fn is_changed(number: &str) -> bool {
@@ -128,27 +42,6 @@ fn is_changed(number: &str) -> bool {
             .is_ok_and(|float| float.to_string() == number)
     };
     is_integer && number.len() >= DIGITS && !fits() && !float()
-}
-
-/// Renders the path as problems of a write have it: `tables[0].rows[1].meta.count`.
-fn render(path: &[Step<'_>]) -> String {
-    let mut text = String::new();
-    for step in path {
-        match step {
-            Step::Item(index) => {
-                text.push('[');
-                text.push_str(&index.to_string());
-                text.push(']');
-            }
-            Step::Key(key) => {
-                if !text.is_empty() {
-                    text.push('.');
-                }
-                text.push_str(key);
-            }
-        }
-    }
-    text
 }
 
 #[cfg(test)]

@@ -194,11 +194,15 @@ pub(super) fn read(
         .map(|column| ImportField {
             text: column.header.clone(),
             key: column.match_key(),
-            // Refused below in words of its own, which name the times.
-            unit: column.unit.clone().filter(|_| !column.holds_times),
+            // That of the values would be seconds.
+            unit: if column.holds_times {
+                column.header_unit.clone()
+            } else {
+                column.unit.clone()
+            },
+            holds_times: column.holds_times,
         })
         .collect();
-    let holds_times: Vec<bool> = file.columns().iter().map(|it| it.holds_times).collect();
     // Chosen by headers as the file has them, or as a preview shows them.
     let chosen = command.columns.into_iter();
     let mut chosen: BTreeMap<String, Option<String>> = chosen
@@ -215,7 +219,8 @@ pub(super) fn read(
     LinkedColumns::add_types(&linked, &columns, &mut types)
         .map_err(|problem| Error::Problems(vec![problem]))?;
     columns
-        .check_times(&linked, &holds_times)
+        .check_times(&linked, &fields)
+        .and_then(|()| LinkedColumns::check_units(&linked, &columns, &fields))
         .map_err(Error::Problems)?;
     let units = columns.units(&linked);
     let doubts = doubts(&file, &types);

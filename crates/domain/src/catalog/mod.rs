@@ -42,5 +42,5 @@ pub use resolve::reserved_column_names;
 pub use snapshot::{Catalog, CatalogVersion, HIDDEN_TABLE};
 pub use system_columns::SystemColumn;
 pub use table::{KeyedTable, ORDER_COLUMN, Origin, Owner, SemanticCategory, Table};
-pub use unit::{UnitMatch, compare_unit, is_ucum, ucum_of};
+pub use unit::{UnitMatch, compare_unit, is_ucum, ucum_of, unit_besides_seconds};
 pub use violation::{ViolatedKey, Violation};

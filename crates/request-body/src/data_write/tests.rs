@@ -168,3 +168,51 @@ fn an_integer_beyond_64_bits_is_refused_in_values_that_are_stored_as_json() {
         assert!(stream(body.as_bytes()).is_some(), "{body}");
     }
 }
+
+#[test]
+fn a_number_that_no_float_holds_is_named_with_its_path() {
+    let table = |value: &str| {
+        format!(
+            "{{\"tables\": [{{\"table\": \"x\", \"rows\": [{{\"a\": 1}}, {{\"a\": {value}}}]}}]}}"
+        )
+    };
+    let series = |value: &str| {
+        format!(
+            "{{\"series\": [{{\"table\": \"x\", \"parent\": \"a\", \"columns\": {{\"v\": [1, {value}]}}}}]}}"
+        )
+    };
+    let long = "9".repeat(400);
+    for (body, message) in [
+        (
+            table("1e400"),
+            "number out of range at tables[0].rows[1].a: 1e400 is beyond",
+        ),
+        (
+            table("{\"b\": [-1e999]}"),
+            "number out of range at tables[0].rows[1].a.b[0]: -1e999 is",
+        ),
+        (
+            series(&long),
+            "number out of range at series[0].columns.v[1]: 9999",
+        ),
+        (
+            series("1e-400"),
+            "number too small at series[0].columns.v[1]: 1e-400 would become 0",
+        ),
+        ("{\"unknown\": 1e999}".to_owned(), "at unknown: 1e999"),
+    ] {
+        let problems = Problems::default();
+        let at = FieldPath::root("body", &problems);
+        let read: Option<DataWriteBody> = crate::json::read(body.as_bytes(), &at);
+        assert_eq!(read, None, "{body}");
+        let problems = format!("{:?}", problems.explain(&Map::new()));
+        assert!(problems.contains(message), "{problems} lack {message}");
+    }
+    // Another error of the same text.
+    let problems = Problems::default();
+    let at = FieldPath::root("body", &problems);
+    let read: Option<DataWriteBody> = crate::json::read(b"{\"a\": x, \"b\": 1e400}", &at);
+    assert_eq!(read, None);
+    let problems = format!("{:?}", problems.explain(&Map::new()));
+    assert!(!problems.contains("1e400"), "{problems}");
+}

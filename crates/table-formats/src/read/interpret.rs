@@ -60,7 +60,7 @@ pub(super) struct PercentContext {
 }
 
 impl ColumnReading {
-    const fn is_number(&self) -> bool {
+    pub(super) const fn is_number(&self) -> bool {
         matches!(self.data_type, DataType::Integer | DataType::Float)
     }
 }
@@ -102,7 +102,12 @@ impl Interpreter<'_> {
             return Interpreted::Value(FileCell::Text(normalized(text)));
         }
         let trimmed = text.trim();
-        if self.rules.is_null(trimmed) || self.rules.null_numbers.has_text(trimmed, self.style) {
+        let nulls = self.rules.null_numbers;
+        if self.rules.is_null(trimmed)
+            || nulls.has_text(trimmed, self.style)
+            // `-999.00` among numbers with decimal commas.
+            || nulls.has_text_in_each_style(trimmed)
+        {
             return Interpreted::Null;
         }
         match column.data_type {

@@ -43,16 +43,19 @@ impl NullNumbers {
         })
     }
 
-    /// Returns whether a text is one of the numbers in every style in which it is a number: before the style of the
-    /// table is known.
+    /// Returns whether a text is one of the numbers in every style in which it is a number, so that the style of the
+    /// table does not matter.
     pub(super) fn has_text_in_each_style(&self, text: &str) -> bool {
         if self.0.is_empty() {
             return false;
         }
-        let numbers = NumberForm::of(text).numbers;
-        let styles = STYLES.into_iter().enumerate();
-        let mut styles = styles.filter(|(index, _)| numbers >> index & 1 == 1);
-        numbers != 0 && styles.all(|(_, style)| self.has_text(text, style))
+        let mut styles = styles_of(text).peekable();
+        styles.peek().is_some() && styles.all(|style| self.has_text(text, style))
+    }
+
+    /// Returns whether a text is one of the numbers in a style in which it is a number.
+    pub(super) fn has_text_in_some_style(&self, text: &str) -> bool {
+        !self.0.is_empty() && styles_of(text).any(|style| self.has_text(text, style))
     }
 
     /// Returns whether a cell that the file stores as a number is one of them.
@@ -81,6 +84,15 @@ impl NullNumber {
             .any(Option::is_some)
             .then_some(Self { by_style, typed })
     }
+}
+
+/// The styles in which a text is a number.
+fn styles_of(text: &str) -> impl Iterator<Item = NumberStyle> {
+    let numbers = NumberForm::of(text).numbers;
+    let styles = STYLES.into_iter().enumerate();
+    styles
+        .filter(move |(index, _)| numbers >> index & 1 == 1)
+        .map(|(_, style)| style)
 }
 
 /// The number of a text: a whole one by its digits, which a float may not hold.

@@ -2,6 +2,7 @@
 
 use std::io::{Read as _, SeekFrom};
 
+use encoding_rs::{Encoding, MACINTOSH, WINDOWS_1252};
 use labdata_domain::scalar::DataType;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -91,11 +92,14 @@ pub(super) fn open_file(
     }
     match format {
         FileFormat::Csv => {
-            let (source, choice) = open_text(source, &mut options, extent, target)?;
+            let text = open_text(source, &mut options, extent, target)?;
+            let encoding = text.improbable.as_deref();
+            let encoding = encoding.map(|word| encoding_doubt(word, options.encoding));
+            let delimiter = delimiter_doubt(&text.delimiter);
             Ok(OpenFile {
-                source,
+                source: text.rows,
                 options,
-                doubts: delimiter_doubt(&choice).into_iter().collect(),
+                doubts: encoding.into_iter().chain(delimiter).collect(),
                 sheets: None,
                 typed: None,
             })
@@ -128,6 +132,19 @@ pub(super) fn open_file(
             })
         }
     }
+}
+
+fn encoding_doubt(word: &str, found: Option<&'static Encoding>) -> Doubt {
+    let found = found.unwrap_or(WINDOWS_1252);
+    let message = format!(
+        "in {} the file has \"{word}\", so that it may be in an encoding of DOS or of the Mac; save one of DOS as UTF-8",
+        found.name()
+    );
+    let others = [MACINTOSH, WINDOWS_1252];
+    let others = others.into_iter().filter(|other| *other != found);
+    let encodings = std::iter::once(found).chain(others);
+    let options = encodings.map(|it| json!({"encoding": it.name()}));
+    Doubt::table("encoding", "encoding", message, options.collect())
 }
 
 fn delimiter_doubt(choice: &DelimiterChoice) -> Option<Doubt> {

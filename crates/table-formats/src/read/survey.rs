@@ -52,6 +52,8 @@ pub(super) struct ColumnCounts {
     /// Texts that are numbers, by style.
     pub(super) numbers: [u64; 8],
     pub(super) integers: [u64; 8],
+    /// Those of these numbers that are a null value in another style, so that they show none.
+    pub(super) maybe_nulls: [u64; 8],
     pub(super) has_id: bool,
     /// True if a float would change digits in front of a decimal sign.
     pub(super) has_rounded: bool,
@@ -79,6 +81,8 @@ pub(super) struct ColumnCounts {
     pub(super) null_error: Option<u64>,
     /// First text that is neither number nor date, and its row.
     pub(super) first_text: Option<(u64, String)>,
+    /// First cell that is no number in a style, and its row, by style.
+    pub(super) first_others: [Option<(u64, String)>; 8],
 }
 
 /// Rules for the cells of a table.
@@ -94,7 +98,7 @@ pub(super) struct CellRules<'o> {
 impl CellRules<'_> {
     /// Returns whether a text is null in a column of numbers, dates or booleans.
     pub(super) fn is_null(&self, trimmed: &str) -> bool {
-        trimmed.is_empty() || self.null_values.iter().any(|null| null == trimmed)
+        trimmed.is_empty() || self.null_values.iter().any(|null| null.trim() == trimmed)
     }
 
     /// Returns whether a cell that the file stores with its type is null.
@@ -157,6 +161,9 @@ impl ColumnCounts {
                 }
                 self.filled += 1;
                 self.add_typed(row, cell);
+                if let Some(value) = Some(cell).filter(is_no_number).and_then(value_of) {
+                    self.note_other(row.line, &value.to_string(), u8::MAX);
+                }
                 return Ok(());
             }
         };
@@ -208,15 +215,12 @@ impl ColumnCounts {
     fn add_text(&mut self, line: u64, text: &str, rules: &CellRules<'_>) {
         let form = NumberForm::of(text);
         if form.numbers != 0 {
-            for index in 0..STYLES.len() {
-                let is_in = |set: u8| u64::from(set >> index & 1);
-                if let (Some(numbers), Some(integers)) =
-                    (self.numbers.get_mut(index), self.integers.get_mut(index))
-                {
-                    *numbers += is_in(form.numbers);
-                    *integers += is_in(form.integers);
-                }
+            count_styles(&mut self.numbers, form.numbers);
+            count_styles(&mut self.integers, form.integers);
+            if rules.null_numbers.has_text_in_some_style(text) {
+                count_styles(&mut self.maybe_nulls, form.numbers);
             }
+            self.note_other(line, text, !form.numbers);
             self.has_id |= form.is_id;
             self.has_rounded |= form.is_rounded;
             self.is_decided |= form.is_decided;
@@ -227,6 +231,7 @@ impl ColumnCounts {
             }
             return;
         }
+        self.note_other(line, text, u8::MAX);
         // Not `yes` or `1`, which are texts and numbers as well.
         if text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false") {
             self.booleans += 1;
@@ -255,6 +260,18 @@ impl ColumnCounts {
         }
     }
 
+    /// Notes a cell that is no number in a set of styles.
+    fn note_other(&mut self, line: u64, text: &str, styles: u8) {
+        if styles == 0 {
+            return;
+        }
+        for (index, first) in self.first_others.iter_mut().enumerate() {
+            if styles >> index & 1 == 1 && first.is_none() {
+                *first = Some((line, text.chars().take(40).collect()));
+            }
+        }
+    }
+
     /// Number of cells that are times of day or elapsed times.
     pub(super) const fn times(&self) -> u64 {
         self.clocks + self.elapsed
@@ -275,6 +292,12 @@ impl ColumnCounts {
     pub(super) fn common_label(&self) -> Option<&str> {
         let label = self.label.as_deref()?;
         (self.labeled == self.filled && !label.is_empty()).then_some(label)
+    }
+
+    /// Number of texts that show that numbers are written in a style.
+    pub(super) fn evidence_of(&self, style: usize) -> u64 {
+        let count = |counts: &[u64; 8]| counts.get(style).copied().unwrap_or(0);
+        count(&self.numbers) - count(&self.maybe_nulls)
     }
 
     /// Number of cells that are numbers in a style.
@@ -387,17 +410,33 @@ impl ColumnCounts {
     }
 }
 
+fn count_styles(counts: &mut [u64; 8], styles: u8) {
+    for (index, count) in counts.iter_mut().enumerate() {
+        *count += u64::from(styles >> index & 1);
+    }
+}
+
 /// Returns whether a cell of a workbook is null. Times and dates are compared as the values that they become.
 fn is_null_typed(cell: RawCell, rules: &CellRules<'_>) -> bool {
-    let value = match cell {
+    value_of(cell).is_some_and(|value| rules.is_null_cell(&value))
+}
+
+fn value_of(cell: RawCell) -> Option<FileCell> {
+    Some(match cell {
         RawCell::Boolean(flag) => FileCell::Boolean(flag),
         RawCell::Integer(number) | RawCell::Padded(number, _) => FileCell::Integer(number),
         RawCell::Float(number) => FileCell::Float(number),
         RawCell::Date(day) => FileCell::Date(day),
         RawCell::LocalTime(at) => FileCell::LocalTime(at),
-        _ => return false,
-    };
-    rules.is_null_cell(&value)
+        _ => return None,
+    })
+}
+
+const fn is_no_number(cell: &RawCell) -> bool {
+    matches!(
+        cell,
+        RawCell::Boolean(_) | RawCell::Date(_) | RawCell::LocalTime(_)
+    )
 }
 
 /// Type of a column, and why it is a text if it could be something else.

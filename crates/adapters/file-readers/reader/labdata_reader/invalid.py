@@ -13,6 +13,10 @@ from typing import NamedTuple
 NEGATIVE_ZERO = re.compile(rb"(?<![\w.])-0*[.,]?0+(?![\w.,]*[1-9])")
 
 
+EMPTY = "the cell is empty"
+NO_NUMBER = "the file has no number here"
+
+
 class Flaw(NamedTuple):
     """An error document: its text, and the quantity or position that it is about."""
 
@@ -23,7 +27,17 @@ class Flaw(NamedTuple):
 def flaws(node: dict) -> list[Flaw]:
     """Returns the error documents of a node."""
     documents = node.get("error aggregate document", {}).get("error document", [])
-    return [Flaw(str(it.get("error", "")), str(it.get("error feature", ""))) for it in documents]
+    return [Flaw(as_text(it.get("error")), as_text(it.get("error feature"))) for it in documents]
+
+
+def as_text(given: object) -> str:
+    """Returns a value as a text; the empty one for a missing value."""
+    return "" if given is None else str(given)
+
+
+def reason_of(given: object) -> str:
+    """Returns what a cell has in place of a number, as messages show it."""
+    return as_text(given).strip()[:200] or EMPTY
 
 
 def is_placeholder(value: float) -> bool:
@@ -67,20 +81,22 @@ class Judge:
     def replaced(self, flaw: str | None) -> tuple[float | None, str | None]:
         """Returns what stands in the file where allotropy wrote -0.0."""
         if flaw is None:
-            return (0.0, None) if self.zeros_are_written else (None, "the file has no number here")
+            return (0.0, None) if self.zeros_are_written else (None, NO_NUMBER)
         try:
             # Some readers take a zero for an error.
             return (0.0, None) if float(flaw) == 0 else (None, flaw)
         except ValueError:
-            return None, flaw
+            return None, reason_of(flaw)
 
 
 def finite(given: object) -> tuple[float | None, str | None]:
     """Returns a finite number, or the reason why there is none."""
     if isinstance(given, bool) or not isinstance(given, (int, float)):
-        return None, str(given)[:200]
+        return None, reason_of(given)
     number = float(given)
-    return (number, None) if math.isfinite(number) else (None, str(given))
+    # pandas reads an empty cell as NaN, and some texts as well.
+    reason = NO_NUMBER if math.isnan(number) else str(given)
+    return (number, None) if math.isfinite(number) else (None, reason)
 
 
 def similar(feature: str, quantity: str) -> bool:

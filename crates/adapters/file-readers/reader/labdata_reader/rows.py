@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any, Iterator
 
-from .invalid import Flaw, Judge, flaws
+from .invalid import Flaw, Judge, flaws, reason_of
 from .times import Times, in_utc
 from .units import unit_of
 
@@ -74,7 +74,7 @@ class Rows:
                     self.contexts[known] = context
                     self.labels[known] = labels
             if before == len(self.measurements) and found:
-                self.add("measurement", None, None, context, {"reason": found[0].text})
+                self.add("measurement", None, None, context, {"reason": reason_of(found[0].text)})
             self._take_calculated(measurement, context)
         self._take_calculated(shared, {})
 
@@ -100,7 +100,7 @@ class Rows:
                 metadata[key.replace(" ", "_")] = value.get("value")
             elif key in ("target DNA description", "measurement method identifier") and value:
                 metadata[key.replace(" ", "_")] = value
-        messages = [flaw.text for flaw in flaws(measurement)]
+        messages = [flaw.text for flaw in flaws(measurement) if flaw.text]
         if messages:
             metadata["messages"] = list(dict.fromkeys(messages))[:20]
         return {
@@ -174,7 +174,8 @@ class Rows:
             if cube.get("label"):
                 extra["label"] = cube["label"]
             axis = axes[0]
-            x_name, x_unit = str(axis.get("concept") or "x"), self._unit(str(axis.get("concept")), axis.get("unit"))
+            x_name = str(axis.get("concept") or "x")
+            x_unit = self._unit(x_name, axis.get("unit"))
             y_unit = self._unit(concept, name.get("unit"))
             self.add(concept, None, y_unit, context, extra, (x_name, x_unit, concept, y_unit))
             self.curves.append({"measurement": len(self.measurements) - 1, "x": x[: len(points)], "y": points})

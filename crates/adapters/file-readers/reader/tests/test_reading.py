@@ -9,8 +9,9 @@ import unittest
 from pathlib import Path
 
 import generate
-from labdata_reader.invalid import has_negative_zeros
+from labdata_reader.invalid import Flaw, Judge, flaws, has_negative_zeros
 from labdata_reader.reading import READERS, read
+from labdata_reader.rows import Rows
 from labdata_reader.times import Times
 
 from .files import DEMO, real_file, reading_of
@@ -103,6 +104,36 @@ class Zeros(unittest.TestCase):
             self.assertTrue(has_negative_zeros(text), text)
         for text in (b"a\t-0.001\t1", b"1-0.5", b"10-0", b"-0.0.1", b"0.000", b""):
             self.assertFalse(has_negative_zeros(text), text)
+
+
+class Missing(unittest.TestCase):
+    def test_a_cell_without_a_value_is_called_empty(self) -> None:
+        judge = Judge(b"")
+        for given in (None, "", "  "):
+            self.assertEqual(judge.value(given, [], "absorbance"), (None, "the cell is empty"))
+            self.assertEqual(judge.point(given, 0.0, []), (None, "the cell is empty"))
+        self.assertEqual(judge.point("OVRFLW", 0.0, []), (None, "OVRFLW"))
+        self.assertEqual(judge.point(float("nan"), 0.0, []), (None, "the file has no number here"))
+        self.assertEqual(judge.point(-0.0, 0.0, [Flaw("", "0.0s")]), (None, "the cell is empty"))
+        document = {"error aggregate document": {"error document": [{"error": None, "error feature": None}]}}
+        self.assertEqual(flaws(document), [Flaw("", "")])
+
+    def test_a_blank_cell_of_a_curve_is_a_point_without_a_value(self) -> None:
+        rows = Rows("AGILENT_GEN5", b"", Times("UTC"))
+        cube = {
+            "cube-structure": {
+                "dimensions": [{"concept": "elapsed time", "unit": "s"}],
+                "measures": [{"concept": "absorbance", "unit": "mAU"}],
+            },
+            "data": {"dimensions": [[0.0, 600.0, 1200.0]], "measures": [[0.1, None, 0.3]]},
+        }
+        measurement = {"absorbance data cube": cube, "sample document": {"location identifier": "A1"}}
+        group = {"measurement aggregate document": {"measurement document": [measurement]}}
+        rows.take({"plate reader aggregate document": {"plate reader document": [group]}})
+        self.assertEqual(rows.curves[0]["y"], [0.1, None, 0.3])
+        metadata = rows.measurements[0]["metadata"]
+        self.assertEqual(metadata["reason"], "the cell is empty")
+        self.assertEqual(metadata["invalid_points"], [{"x": 600.0, "reason": "the cell is empty"}])
 
 
 class Clocks(unittest.TestCase):

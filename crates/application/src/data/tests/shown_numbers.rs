@@ -50,6 +50,16 @@ fn a_number_is_stored_as_it_is_shown_or_refused() {
         ("v", Some("s"), &[ten_minutes][..], Ok(&["600"][..])),
         ("v (min)", Some("s"), &[ten_minutes], Ok(&["600"])),
         ("v", None, &[ten_minutes], Ok(&["600"])),
+        ("v (s)", None, &[ten_minutes], Ok(&["600"])),
+        ("v (hh:mm:ss)", None, &[ten_minutes], Ok(&["600"])),
+        (
+            "v (min)",
+            None,
+            &[ten_minutes],
+            Err("\"min\" in the header"),
+        ),
+        ("v [h]", None, &[ten_minutes], Err("\"h\" in the header")),
+        ("v [h]", Some("min"), &[ten_minutes], Err("are in min")),
         ("v", Some("min"), &[ten_minutes], Err("read as values in s")),
         (
             "v (min)",

@@ -3,12 +3,14 @@
 mod compare;
 mod signs;
 mod spellings;
+mod times;
 mod written;
 #[cfg(test)]
 mod written_tests;
 
 pub use self::{
     compare::{UnitMatch, compare_unit},
+    times::unit_besides_seconds,
     written::ucum_of,
 };
 

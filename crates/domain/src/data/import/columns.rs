@@ -22,6 +22,15 @@ pub struct ImportField {
     pub key: String,
     /// The unit behind its name or below it.
     pub unit: Option<String>,
+    /// True if cells of it are times, which are seconds in a column of numbers, whatever the unit is.
+    pub holds_times: bool,
+}
+
+impl ImportField {
+    /// The unit of its values, unless they are times: those have a check of their own.
+    pub(super) fn unit_of_numbers(&self) -> Option<&str> {
+        self.unit.as_deref().filter(|_| !self.holds_times)
+    }
 }
 
 /// The column of each field of a file's header, if it has one.
@@ -86,12 +95,10 @@ impl ImportColumns {
         let mut taken: HashMap<&str, &str> = HashMap::new();
         let mut columns = Vec::with_capacity(header.len());
         let mut reported: HashSet<&str> = HashSet::new();
-        for ImportField {
-            text: field,
-            key,
-            unit,
-        } in header
-        {
+        for import_field in header {
+            let ImportField {
+                text: field, key, ..
+            } = import_field;
             let name = match chosen.get(field) {
                 Some(None) => {
                     columns.push(None);
@@ -116,7 +123,7 @@ impl ImportColumns {
                 Some(taken_column(&column.name, other))
             } else if let Some(column) = column {
                 let is_chosen = chosen.contains_key(field);
-                other_unit(column, unit.as_deref(), CHOOSABLE).filter(|_| !is_chosen)
+                other_unit(column, import_field.unit_of_numbers(), CHOOSABLE).filter(|_| !is_chosen)
             } else {
                 Some(without_column(table, name))
             };
@@ -333,6 +340,7 @@ mod tests {
                 text: (*text).to_owned(),
                 key: text.to_lowercase().replace([' ', '_', '.'], ""),
                 unit: None,
+                holds_times: false,
             })
             .collect();
         let chosen = chosen.iter();
@@ -385,6 +393,7 @@ mod tests {
                 text: "Name".to_owned(),
                 key: "name".to_owned(),
                 unit: unit.map(str::to_owned),
+                holds_times: false,
             };
             let chosen = chosen.map(|column| ("Name".to_owned(), Some(column.to_owned())));
             ImportColumns::choose(&[field], &chosen.into_iter().collect(), &table)

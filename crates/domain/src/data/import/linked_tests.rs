@@ -83,6 +83,7 @@ fn fields() -> Vec<ImportField> {
         text: (*text).to_owned(),
         key: text.to_lowercase(),
         unit: None,
+        holds_times: false,
     });
     fields.collect()
 }
@@ -330,5 +331,69 @@ fn a_linked_field_of_another_unit_is_a_problem_although_its_column_is_named() {
         let path = Some("linked[0].columns.Type");
         assert_eq!(problem.path.as_deref(), path, "{unit}");
         assert!(problem.message.ends_with("or correct the header"));
+    }
+}
+
+#[test]
+fn a_field_of_two_tables_has_one_unit_in_both() {
+    let catalog = catalog();
+    let problems = |own: Option<&str>, linked: Option<&str>, header: Option<&str>| {
+        let tables = catalog.tables().iter().map(|table| Table::clone(table));
+        let mut tables: Vec<Table> = tables.collect();
+        for table in &mut tables {
+            let unit = if table.name == "reading" { own } else { linked };
+            table.columns.update(|column| {
+                if matches!(column.name.as_str(), "od" | "kind" | "position") {
+                    column.data_type = DataType::Float;
+                    column.unit = unit.map(str::to_owned);
+                }
+            });
+        }
+        let catalog = Catalog::new(CatalogVersion(1), tables);
+        let mut fields = fields();
+        fields[3].unit = header.map(str::to_owned);
+        let links = [
+            LinkedTable {
+                of: Some("well".to_owned()),
+                ..link("plate", &[("Plate", "barcode"), ("OD", "kind")])
+            },
+            LinkedTable {
+                key: Some(vec!["plate".to_owned()]),
+                ..link("well", &[("OD", "position")])
+            },
+        ];
+        let table = reading(&catalog);
+        let links = LinkedColumns::choose(&links, &fields, &table, &catalog).unwrap();
+        let mut chosen = BTreeMap::from([("OD".to_owned(), Some("od".to_owned()))]);
+        chosen.extend(["Type", "Well"].map(|field| (field.to_owned(), None)));
+        LinkedColumns::claim_fields(&links, &mut chosen);
+        let own = ImportColumns::choose(&fields, &chosen, &table).unwrap();
+        let found = LinkedColumns::check_units(&links, &own, &fields).err();
+        let found = found.unwrap_or_default().into_iter();
+        found.map(|it| it.path.unwrap()).collect::<Vec<_>>()
+    };
+    for (own, linked, header) in [
+        (None, None, None),
+        (Some("mL"), Some("mL"), None),
+        (Some("L"), Some("l"), None),
+        (Some("mL"), None, None),
+        (None, Some("mL"), None),
+        (Some("%"), None, Some("%")),
+    ] {
+        let found = problems(own, linked, header);
+        assert!(found.is_empty(), "{own:?} {linked:?} {found:?}");
+    }
+    for (own, linked) in [
+        (Some("mL"), Some("uL")),
+        (Some("uL"), Some("mL")),
+        (Some("{cells}"), Some("{counts}")),
+        (Some("%"), None),
+        (None, Some("%")),
+    ] {
+        assert_eq!(
+            problems(own, linked, None),
+            ["linked[0].columns.OD", "linked[1].columns.OD"],
+            "{own:?} {linked:?}"
+        );
     }
 }

@@ -36,7 +36,7 @@ impl ImportColumns {
     pub(super) fn other_units(&self, header: &[ImportField]) -> Vec<Problem> {
         let fields = header.iter().zip(&self.columns);
         let problems = fields.filter_map(|(field, column)| {
-            let reason = other_unit(column.as_ref()?, field.unit.as_deref(), CHOSEN)?;
+            let reason = other_unit(column.as_ref()?, field.unit_of_numbers(), CHOSEN)?;
             Some(Problem::at(path(&field.text), reason))
         });
         problems.collect()

@@ -44,6 +44,7 @@ struct Column {
     name: String,
     data_type: String,
     unit: Option<String>,
+    header_unit: Option<String>,
     holds_times: bool,
 }
 
@@ -54,6 +55,7 @@ impl From<&ReadColumn> for Column {
             name: column.name.clone(),
             data_type: column.data_type.as_str().to_owned(),
             unit: column.unit.clone(),
+            header_unit: column.header_unit.clone(),
             holds_times: column.holds_times,
         }
     }
@@ -67,6 +69,7 @@ impl Column {
             self.name,
             data_type,
             self.unit,
+            self.header_unit,
             self.holds_times,
         ))
     }

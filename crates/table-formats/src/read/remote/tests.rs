@@ -62,8 +62,8 @@ fn a_table_is_the_same_that_this_process_reads() {
             (&expected.header, &expected.name, expected.data_type)
         );
         assert_eq!(
-            (&found.unit, found.holds_times),
-            (&expected.unit, expected.holds_times)
+            (&found.unit, &found.header_unit, found.holds_times),
+            (&expected.unit, &expected.header_unit, expected.holds_times)
         );
     }
     assert_eq!(there.doubts(), here.doubts());

@@ -41,6 +41,8 @@ pub struct ReadColumn {
     pub data_type: DataType,
     /// Unit that stands in brackets behind the header, or below it; `s` for times that are numbers.
     pub unit: Option<String>,
+    /// Unit that the header names, or a line beside it.
+    pub header_unit: Option<String>,
     /// True if cells of it are times, which are seconds in a column of numbers.
     pub holds_times: bool,
     /// Index of its cells in a row.
@@ -54,6 +56,7 @@ impl ReadColumn {
         name: String,
         data_type: DataType,
         unit: Option<String>,
+        header_unit: Option<String>,
         holds_times: bool,
     ) -> Self {
         Self {
@@ -61,6 +64,7 @@ impl ReadColumn {
             name,
             data_type,
             unit,
+            header_unit,
             holds_times,
             index: 0,
         }

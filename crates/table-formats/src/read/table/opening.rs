@@ -1,6 +1,6 @@
 //! First reading of a table: its header, its columns, and what is doubtful about them.
 
-use labdata_domain::scalar::DataType;
+use labdata_domain::{catalog::unit_besides_seconds, scalar::DataType};
 use serde_json::json;
 
 use super::{
@@ -243,7 +243,7 @@ impl<'o> Opening<'o> {
                 continue;
             };
             let inferred = self.infer(*index, counts, style);
-            self.column_doubts(&header, counts, inferred);
+            self.column_doubts(&header, counts, inferred, style);
             let format = inferred.format.and_then(|format| self.formats.get(format));
             let detected = format.filter(|_| !is_import);
             found.extend(detected.map(|format| (header.text.clone(), format.clone())));
@@ -252,11 +252,16 @@ impl<'o> Opening<'o> {
             let typed = typed.and_then(|typed| typed.columns.get(*index));
             let cells = CellUnits::new(&header, counts, typed);
             let unit = cells.unit(&header, inferred.data_type, is_import);
+            // An import knows the unit of its column, and checks that.
+            if cells.holds_times && !is_import && reading.is_number() {
+                self.doubt_time_unit(&header, columns.len());
+            }
             reading.percents = cells.percents;
             reading.unit.clone_from(&unit);
             readings.push(Some(reading));
             columns.push(ReadColumn {
                 unit,
+                header_unit: header.unit,
                 holds_times: cells.holds_times,
                 header: header.text,
                 name,
@@ -363,7 +368,30 @@ impl<'o> Opening<'o> {
             .map_or("text", encoding_rs::Encoding::name)
     }
 
-    fn column_doubts(&mut self, header: &Header, counts: &ColumnCounts, inferred: Inferred) {
+    /// Doubts times that are read as seconds below a header with another unit.
+    fn doubt_time_unit(&mut self, header: &Header, column: usize) {
+        let Some(unit) = unit_besides_seconds(&header.text, header.unit.as_deref()) else {
+            return;
+        };
+        let message = format!(
+            "the cells are times, which are read as values in s, but the header names {unit}; correct the header, or \
+             enter the cells as numbers in {unit}"
+        );
+        let path = format!("columns.{}", header.text);
+        let doubt = Doubt::table(&path, "time_unit", message, Vec::new());
+        self.doubts.push(Doubt {
+            columns: vec![column],
+            ..doubt
+        });
+    }
+
+    fn column_doubts(
+        &mut self,
+        header: &Header,
+        counts: &ColumnCounts,
+        inferred: Inferred,
+        style: usize,
+    ) {
         let is_text = inferred.data_type == DataType::Text;
         // The survey took the cell for a missing number, but the column became a text.
         if let Some(line) = counts.null_error.filter(|_| is_text && counts.filled > 0)
@@ -380,7 +408,8 @@ impl<'o> Opening<'o> {
         let doubt = match inferred.doubt {
             None => return,
             Some(TypeDoubt::TextNumbers) => {
-                let (line, text) = counts.first_text.clone().unwrap_or_default();
+                let first = counts.first_others.get(style).cloned().flatten();
+                let (line, text) = first.unwrap_or_default();
                 Doubt::column(
                     &header.text,
                     "text_numbers",

@@ -65,12 +65,8 @@ impl Opening<'_> {
             .filter(|(_, style)| thousands.is_none_or(|given| given == style.thousands))
             .collect();
         // Cells that the file stores as numbers have no style, so only texts decide.
-        let score = |index: usize| -> u64 {
-            columns
-                .iter()
-                .map(|column| column.numbers.get(index).copied().unwrap_or(0))
-                .sum()
-        };
+        let score =
+            |index: usize| -> u64 { columns.iter().map(|column| column.evidence_of(index)).sum() };
         let best = allowed.iter().map(|(index, _)| score(*index)).max();
         let best = best.unwrap_or(0);
         allowed

@@ -1,3 +1,4 @@
+mod encodings;
 mod ends;
 mod messages;
 mod nulls;

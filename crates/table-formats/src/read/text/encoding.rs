@@ -6,6 +6,7 @@ use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use labdata_domain::files::preview::text_encoding;
 
+use super::improbable::Signs;
 use crate::read::{ReadError, Source, head::Extent};
 
 /// Number of bytes that are read at a time.
@@ -22,7 +23,7 @@ const MIN_EVIDENCE: usize = 6;
 const MIN_WIDE_EVIDENCE: usize = 4;
 
 /// Unit signs in instrument files: no-break space, °, ±, ², ³, µ, ·, ×.
-const UNIT_SIGNS: [u8; 8] = [0xa0, 0xb0, 0xb1, 0xb2, 0xb3, 0xb5, 0xb7, 0xd7];
+pub(super) const UNIT_SIGNS: [u8; 8] = [0xa0, 0xb0, 0xb1, 0xb2, 0xb3, 0xb5, 0xb7, 0xd7];
 
 /// Encoding of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +33,23 @@ pub(super) struct FileEncoding {
     pub(super) mark: u64,
 }
 
+/// Encoding of a file as it was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FoundEncoding {
+    pub(super) file: FileEncoding,
+    /// A word of the file that shows that the encoding may be another one.
+    pub(super) improbable: Option<String>,
+}
+
+impl FoundEncoding {
+    const fn certain(encoding: &'static Encoding, mark: u64) -> Self {
+        Self {
+            file: FileEncoding { encoding, mark },
+            improbable: None,
+        }
+    }
+}
+
 /// Finds the encoding of a file, for which it reads the whole file unless only its head is read: a table may be ASCII for a
 /// million rows, and then name something in µl. One byte that is no UTF-8 does not change the
 /// encoding of all other lines: it is a fault of its line.
@@ -39,7 +57,7 @@ pub(super) fn find_encoding(
     source: &mut dyn Source,
     given: Option<&'static Encoding>,
     extent: Extent,
-) -> Result<FileEncoding, ReadError> {
+) -> Result<FoundEncoding, ReadError> {
     source.seek(SeekFrom::Start(0))?;
     let mut head = Vec::new();
     (&mut *source).take(length(CHUNK)).read_to_end(&mut head)?;
@@ -48,27 +66,27 @@ pub(super) fn find_encoding(
     if let Some(encoding) = given {
         // A mark of another encoding than the given one is text.
         let mark = marked.filter(|(found, _)| *found == encoding);
-        return Ok(FileEncoding {
-            encoding,
-            mark: mark.map_or(0, |(_, mark)| length(mark)),
-        });
+        let mark = mark.map_or(0, |(_, mark)| length(mark));
+        return Ok(FoundEncoding::certain(encoding, mark));
     }
     if let Some((encoding, mark)) = marked {
-        let mark = length(mark);
-        return Ok(FileEncoding { encoding, mark });
+        return Ok(FoundEncoding::certain(encoding, length(mark)));
     }
     // UTF-16 without a mark is full of NULs; `text_encoding` knows its pattern.
     match text_encoding(&head, is_cut) {
         Some((encoding, 0)) if encoding == UTF_16LE || encoding == UTF_16BE => {
-            return Ok(FileEncoding { encoding, mark: 0 });
+            return Ok(FoundEncoding::certain(encoding, 0));
         }
         Some(_) => {}
         None => return Err(ReadError::NotText),
     }
     let census = Census::of(source, head, extent)?;
-    Ok(FileEncoding {
-        encoding: census.encoding(),
-        mark: 0,
+    let encoding = census.encoding();
+    Ok(FoundEncoding {
+        improbable: (encoding != UTF_8)
+            .then(|| census.signs.improbable_in(encoding))
+            .flatten(),
+        ..FoundEncoding::certain(encoding, 0)
     })
 }
 
@@ -82,6 +100,7 @@ struct Census {
     /// Bytes beyond ASCII that were not only signs of units.
     evidence: usize,
     detected: usize,
+    signs: Signs,
 }
 
 impl Census {
@@ -93,6 +112,7 @@ impl Census {
             detector: EncodingDetector::new(Iso2022JpDetection::Deny),
             evidence: 0,
             detected: 0,
+            signs: Signs::default(),
         };
         let mut chunk = head;
         let mut bytes = length(chunk.len());
@@ -102,6 +122,10 @@ impl Census {
                 return Err(ReadError::NotText);
             }
             let unread = census.count(&chunk);
+            // Texts in UTF-8 have such bytes everywhere.
+            if census.invalid > 0 {
+                census.signs.add(&chunk);
+            }
             chunk.drain(..unread);
             if extent.ends_at(0, bytes) {
                 return Ok(census);
@@ -154,7 +178,7 @@ impl Census {
         }
     }
 
-    fn encoding(self) -> &'static Encoding {
+    fn encoding(&self) -> &'static Encoding {
         if self.invalid == 0 || self.valid > self.invalid {
             return UTF_8;
         }
@@ -168,7 +192,9 @@ impl Census {
         } else {
             MIN_WIDE_EVIDENCE
         };
-        if self.evidence < least {
+        // The detector takes `Ger\x84t` for Shift-JIS.
+        let is_mistaken = !guess.is_single_byte() && self.signs.are_single_bytes();
+        if self.evidence < least || is_mistaken {
             return WINDOWS_1252;
         }
         guess
@@ -188,7 +214,7 @@ mod tests {
     use super::*;
 
     fn found(bytes: &[u8]) -> Result<FileEncoding, ReadError> {
-        find_encoding(&mut Cursor::new(bytes.to_vec()), None, Extent::Whole)
+        Ok(find_encoding(&mut Cursor::new(bytes.to_vec()), None, Extent::Whole)?.file)
     }
 
     #[track_caller]
@@ -234,7 +260,7 @@ mod tests {
         let marked = [b"\xef\xbb\xbf", text.as_bytes()].concat();
         assert_eq!(found(&marked).unwrap().mark, 3);
         let given = find_encoding(&mut Cursor::new(marked), Some(UTF_8), Extent::Whole).unwrap();
-        assert_eq!(given.mark, 3);
+        assert_eq!(given.file.mark, 3);
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod decoded;
 mod delimiter;
 mod encoding;
 mod fields;
+mod improbable;
 mod sample;
 
 use std::io::Read as _;
@@ -22,16 +23,24 @@ use super::{
 /// Number of bytes in which the delimiter is looked for.
 const SAMPLE_BYTES: u64 = 256 << 10;
 
+/// A text that can be read.
+pub(super) struct OpenText {
+    pub(super) rows: Box<dyn RowSource>,
+    pub(super) delimiter: DelimiterChoice,
+    /// A word that shows that the encoding may be another one.
+    pub(super) improbable: Option<String>,
+}
+
 /// Opens a text: finds its encoding and its delimiter, which become options.
 pub(super) fn open_text(
     mut source: Box<dyn Source>,
     options: &mut ReadOptions,
     extent: Extent,
     target: Option<&ImportTarget>,
-) -> Result<(Box<dyn RowSource>, DelimiterChoice), ReadError> {
+) -> Result<OpenText, ReadError> {
     let found = find_encoding(&mut *source, options.encoding, extent)?;
-    options.encoding = Some(found.encoding);
-    let mut text = DecodedText::new(source, found);
+    options.encoding = Some(found.file.encoding);
+    let mut text = DecodedText::new(source, found.file);
     text.rewind()?;
     let mut sample = Vec::new();
     (&mut text).take(SAMPLE_BYTES).read_to_end(&mut sample)?;
@@ -51,5 +60,9 @@ pub(super) fn open_text(
         quote,
         skips_first_line: choice.has_sep_line,
     };
-    Ok((Box::new(Fields::new(text, dialect)?), choice))
+    Ok(OpenText {
+        rows: Box::new(Fields::new(text, dialect)?),
+        delimiter: choice,
+        improbable: found.improbable,
+    })
 }

@@ -51,13 +51,18 @@ fn times_are_seconds_whatever_unit_the_header_names() {
             );
             let found = numbers(&mut import);
             assert!(found[1] == Ok("43200".to_owned()), "{found:?}");
-            let preview = open_clear(column_of(header, cells));
+            let preview = open_with(column_of(header, cells), json!({})).unwrap();
             let column = &preview.columns()[0];
             assert_eq!(column.data_type == DataType::Float, is_preview_number);
             assert_eq!(
                 column.unit.as_deref() == Some("s"),
                 is_preview_number || header == "t (s)"
             );
+            // A dataset would have the seconds below this header.
+            let is_doubtful = is_preview_number && !matches!(header, "t" | "t (s)");
+            let doubts: Vec<&str> = preview.doubts().iter().map(|it| &*it.code).collect();
+            assert_eq!(doubts, vec!["time_unit"; usize::from(is_doubtful)]);
+            assert_eq!(preview.check().is_err(), is_doubtful);
         }
     }
     let plain = open_import(column_of("t (min)", &[("0", "30")]));
