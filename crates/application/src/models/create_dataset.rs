@@ -72,7 +72,10 @@ pub async fn create_dataset(
         .add_with_masks(actor.organization, &dataset, &snapshot.masks, quota)
         .await;
     match added {
-        Ok(()) => Ok(CreatedDataset { dataset, reading }),
+        Ok(()) => {
+            services.shown_tables.add(dataset.tables.iter().cloned());
+            Ok(CreatedDataset { dataset, reading })
+        }
         Err(AddDatasetError::InsufficientStorage(refusal)) => {
             remove(services, actor, dataset.object).await;
             for mask in snapshot.masks {
