@@ -48,14 +48,14 @@ pub async fn create_dataset(
     command: CreateDataset,
 ) -> Result<CreatedDataset, Error> {
     actor.require(Scope::Write)?;
-    Named::Dataset
-        .check(&command.name)
+    let name = Named::Dataset
+        .parse(&command.name)
         .map_err(Error::refused)?;
     let snapshot = command.snapshot;
     let reading = snapshot.reading;
     let dataset = Dataset {
         id: DatasetId::new(services.ids.next_id()),
-        name: command.name,
+        name: name.into(),
         description: command.description,
         columns: snapshot.columns,
         row_count: snapshot.row_count,
