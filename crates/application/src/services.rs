@@ -18,6 +18,7 @@ use labdata_ports::{Ports, notifications::mailer::Mailer};
 
 use crate::{
     files::{ongoing_uploads::OngoingUploads, quota::UnrecordedBytes},
+    idempotency::shown_tables::ShownTables,
     maintenance::check_dependencies::RecentChecks,
     models::prediction::ServedModels,
     outward::sql_logins::SqlAccess,
@@ -65,6 +66,8 @@ pub struct Services {
     pub unrecorded_bytes: Arc<UnrecordedBytes>,
     /// Uploads under way.
     pub ongoing_uploads: Arc<OngoingUploads>,
+    /// Tables whose data the response shows, in a unit of work.
+    pub shown_tables: ShownTables,
     /// Keys that were checked a moment ago.
     pub key_cache: Arc<KeyCache>,
     /// Models that predicted a moment ago.
@@ -97,6 +100,7 @@ impl Services {
             slots: Arc::default(),
             unrecorded_bytes: Arc::default(),
             ongoing_uploads: Arc::default(),
+            shown_tables: ShownTables::default(),
             key_cache: Arc::default(),
             served_models: Arc::default(),
             recent_checks: Arc::default(),

@@ -2,7 +2,11 @@
 
 use time::{Duration, OffsetDateTime};
 
-use crate::refusal::{ErrorCode, Refuse};
+use crate::{
+    catalog::TableIdentity,
+    people::visible_tables::VisibleTables,
+    refusal::{ErrorCode, Refuse},
+};
 
 /// Retention of stored responses.
 pub const RESPONSE_RETENTION: Duration = Duration::hours(24);
@@ -19,6 +23,8 @@ pub struct StoredResponse {
     pub content_type: String,
     /// The body.
     pub body: Vec<u8>,
+    /// Tables whose data the body shows.
+    pub tables: Vec<TableIdentity>,
 }
 
 /// Error: the response to a request with an idempotency key is too large to store.
@@ -49,6 +55,19 @@ impl StoredResponse {
             return Err(ResponseTooLarge { bytes });
         }
         Ok(())
+    }
+
+    /// Returns it for a caller who may see these tables. Who may see a table can change without a change of the caller's
+    /// rights.
+    ///
+    /// # Errors
+    /// [`KeyReused::OtherRights`] if it shows data of another table.
+    pub fn shown_to(self, visible: &VisibleTables) -> Result<Self, KeyReused> {
+        if visible.include_all(&self.tables) {
+            Ok(self)
+        } else {
+            Err(KeyReused::OtherRights)
+        }
     }
 }
 
@@ -82,10 +101,11 @@ pub enum KeyReused {
         RESPONSE_RETENTION.whole_hours()
     )]
     OtherBody,
-    /// It was the same request, but the caller's role, groups or tables have changed since.
+    /// It was the same request, but the caller's role, groups or tables have changed since, or who may see a table of the
+    /// response.
     #[error(
-        "this request was done before, and your rights have changed since, so its response is not repeated; do not send \
-         it with a new key, which would do it twice, but look at what it did"
+        "this request was done before, and what you may see has changed since, so its response is not repeated; do not \
+         send it with a new key, which would do it twice, but look at what it did"
     )]
     OtherRights,
 }
@@ -147,6 +167,7 @@ mod tests {
                 status: 200,
                 content_type: "application/json".to_owned(),
                 body: b"{}".to_vec(),
+                tables: Vec::new(),
             },
         }
     }
@@ -193,6 +214,23 @@ mod tests {
                 .to_string()
                 .contains("do not send it with a new key")
         );
+    }
+
+    #[test]
+    fn a_response_is_shown_to_who_may_see_all_its_tables() {
+        let [one, other] = [1, 2].map(TableIdentity::Organization);
+        let of = |tables: &[&TableIdentity]| StoredResponse {
+            tables: tables.iter().map(|&table| table.clone()).collect(),
+            ..answered().response
+        };
+        let visible = VisibleTables::Only([one.clone()].into());
+        for tables in [&[][..], &[&one]] {
+            assert_eq!(of(tables).shown_to(&visible), Ok(of(tables)));
+        }
+        let both = of(&[&one, &other]);
+        let refused = both.clone().shown_to(&visible);
+        assert_eq!(refused, Err(KeyReused::OtherRights));
+        assert_eq!(both.clone().shown_to(&VisibleTables::All), Ok(both));
     }
 
     #[test]

@@ -99,7 +99,7 @@ impl Once {
         } else {
             buffer(response).await
         };
-        match unit.end(stored.as_ref()).await {
+        match unit.end(stored).await {
             // Only after the commit: the client must not hear of an effect that is rolled back.
             Ok(()) => response,
             // With its cause, for the log and for the code of the response.
@@ -185,6 +185,8 @@ async fn buffer(response: HttpResponse) -> (HttpResponse, Option<StoredResponse>
         status,
         content_type,
         body: body.to_vec(),
+        // Those that the use case showed, which the unit of work knows.
+        tables: Vec::new(),
     };
     (head.set_body(BoxBody::new(body)), Some(stored))
 }

@@ -3,7 +3,7 @@
 use labdata_domain::{
     data::saved_view::{
         MAX_SAVED_VIEWS, SavedView, SavedViewChange, TooManySavedViews, check_view_address,
-        check_view_name,
+        parse_view_name,
     },
     ids::SavedViewId,
     page::{Cursor, Page, PageRequest},
@@ -60,7 +60,7 @@ pub async fn save_view(
 ) -> Result<SavedView, Error> {
     actor.require(Scope::Write)?;
     require_reserve(services)?;
-    check_view_name(&command.name).map_err(Error::refused)?;
+    let name = parse_view_name(&command.name).map_err(Error::refused)?;
     check_view_address(&command.address).map_err(Error::refused)?;
     // Racing requests may exceed the limit by a few, which is harmless.
     let existing = services.saved_views.list(actor.organization).await?;
@@ -70,7 +70,7 @@ pub async fn save_view(
     let view = SavedView {
         id: SavedViewId::new(services.ids.next_id()),
         organization: actor.organization,
-        name: command.name,
+        name: name.into(),
         address: command.address,
         is_pinned: command.is_pinned,
         created_by: actor.user,
@@ -89,11 +89,11 @@ pub async fn update_saved_view(
     services: &Services,
     actor: &Actor,
     id: SavedViewId,
-    change: SavedViewChange,
+    mut change: SavedViewChange,
 ) -> Result<SavedView, Error> {
     actor.require(Scope::Write)?;
-    if let Some(name) = &change.name {
-        check_view_name(name).map_err(Error::refused)?;
+    if let Some(name) = &mut change.name {
+        *name = parse_view_name(name).map_err(Error::refused)?.into();
     }
     if let Some(address) = &change.address {
         check_view_address(address).map_err(Error::refused)?;

@@ -83,6 +83,9 @@ pub(super) async fn write_from(
     for _ in 0..MAX_PLANS {
         let stop = match plan_and_apply(services, actor, &planned, &catalog, &attribution).await {
             Ok(value) => {
+                let shown = value.table_names();
+                let shown = shown.filter_map(|name| Some(catalog.table(name)?.identity()));
+                services.shown_tables.add(shown);
                 let file = attribution.source.as_ref().map(|source| source.file.id);
                 return Ok((Held { value, slots }, file));
             }

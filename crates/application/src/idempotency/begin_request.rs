@@ -7,7 +7,7 @@ use labdata_domain::{
 use labdata_ports::idempotency::{Begun, IdempotentRequest, OnceError};
 
 use super::unit_of_work::UnitOfWork;
-use crate::Services;
+use crate::{Services, models::visible_datasets::visible_tables};
 
 /// A request that its client may send again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +48,23 @@ pub async fn find_response(
     request: RepeatableRequest,
 ) -> Result<Option<StoredResponse>, OnceError> {
     let request = request.of(services, actor);
-    services.idempotency.find_response(&request).await
+    match services.idempotency.find_response(&request).await? {
+        Some(response) => Ok(Some(shown(services, actor, response).await?)),
+        None => Ok(None),
+    }
+}
+
+/// A stored response, if the actor may see all that it shows.
+async fn shown(
+    services: &Services,
+    actor: &Actor,
+    response: StoredResponse,
+) -> Result<StoredResponse, OnceError> {
+    // Most responses show no table, which needs no look at the catalog.
+    if response.tables.is_empty() {
+        return Ok(response);
+    }
+    Ok(response.shown_to(&visible_tables(services, actor).await?)?)
 }
 
 /// First step of a request.
@@ -79,6 +95,8 @@ pub async fn begin_request(
         Begun::New(transaction) => {
             BegunRequest::New(Box::new(UnitOfWork::new(services, transaction)))
         }
-        Begun::Replayed(response) => BegunRequest::Replayed(response),
+        Begun::Replayed(response) => {
+            BegunRequest::Replayed(shown(services, actor, response).await?)
+        }
     })
 }

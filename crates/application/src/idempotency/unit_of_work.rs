@@ -22,6 +22,7 @@ impl UnitOfWork {
         let mut services = services.clone();
         // Use cases stay the same, but all their queries go through this transaction.
         services.repositories = transaction.repositories();
+        services.shown_tables = services.shown_tables.in_unit();
         Self {
             services: Arc::new(services),
             transaction,
@@ -64,7 +65,7 @@ impl UnitOfWork {
     /// # Errors
     /// [`ResponseTooLarge`](labdata_domain::idempotency::ResponseTooLarge), and those of the port; nothing
     /// was stored.
-    pub async fn end(&self, response: Option<&StoredResponse>) -> Result<(), Error> {
+    pub async fn end(&self, response: Option<StoredResponse>) -> Result<(), Error> {
         let Some(response) = response else {
             self.transaction.roll_back().await;
             return Ok(());
@@ -73,8 +74,12 @@ impl UnitOfWork {
             self.transaction.roll_back().await;
             return Err(Error::refused(too_large));
         }
+        let response = StoredResponse {
+            tables: self.services.shown_tables.all(),
+            ..response
+        };
         // Committed with the changes, so that a retry finds both or neither.
-        Ok(self.transaction.commit(Some(response)).await?)
+        Ok(self.transaction.commit(Some(&response)).await?)
     }
 }
 

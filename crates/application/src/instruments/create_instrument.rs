@@ -2,7 +2,7 @@
 
 use labdata_domain::{
     ids::InstrumentId,
-    instruments::{Instrument, check_name, check_reader, check_timezone},
+    instruments::{Instrument, check_reader, check_timezone, parse_name},
     people::{actor::Actor, scope::Scope},
 };
 
@@ -28,7 +28,7 @@ pub struct CreateInstrument {
 /// organization has it.
 ///
 /// # Errors
-/// `Forbidden` without the admin scope; `Invalid` for a blank name, an unknown reader or time zone; `Conflict` when the name is taken.
+/// `Forbidden` without the admin scope; `Invalid` for a name that is not one line of text, an unknown reader or time zone; `Conflict` when the name is taken.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn create_instrument(
     services: &Services,
@@ -37,13 +37,13 @@ pub async fn create_instrument(
 ) -> Result<Instrument, Error> {
     actor.require(Scope::Admin)?;
     require_reserve(services)?;
-    check_name(&command.name).map_err(Error::refused)?;
+    let name = parse_name(&command.name).map_err(Error::refused)?;
     let reader = command.reader.filter(|name| !name.is_empty());
     let timezone = command.timezone.filter(|name| !name.is_empty());
     check_reading(reader.as_deref(), timezone.as_deref())?;
     let instrument = Instrument {
         id: InstrumentId::new(services.ids.next_id()),
-        name: command.name,
+        name: name.into(),
         description: command.description,
         instrument_type: command.instrument_type,
         reader,

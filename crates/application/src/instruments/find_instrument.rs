@@ -2,6 +2,7 @@
 
 use labdata_domain::{
     instruments::Instrument,
+    names::RecordName,
     page::PageRequest,
     people::{actor::Actor, scope::Scope},
     refusal::Resource,
@@ -25,7 +26,9 @@ pub async fn find_instrument(
         after: None,
     };
     let known = services.instruments.list(actor.organization, all).await?;
-    let mut known = known.items.into_iter();
+    let known = known.items;
+    let name = RecordName::find(name, |name| known.iter().any(|it| it.name == name));
+    let mut known = known.into_iter();
     known
         .find(|instrument| instrument.name == name)
         .ok_or_else(|| Error::not_found(Resource::Instrument))

@@ -2,7 +2,7 @@
 
 use labdata_domain::{
     ids::InstrumentId,
-    instruments::{Instrument, InstrumentChange, check_name},
+    instruments::{Instrument, InstrumentChange, parse_name},
     people::{actor::Actor, scope::Scope},
 };
 
@@ -17,18 +17,18 @@ use crate::{Error, Services, maintenance::disk_reserve::require_reserve};
 ///
 /// # Errors
 /// `Forbidden` without the admin scope; `NotFound`; `Invalid` when the name
-/// is blank, or reader or time zone are unknown; `Conflict` when another instrument has it.
+/// is not one line of text, or reader or time zone are unknown; `Conflict` when another instrument has it.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn update_instrument(
     services: &Services,
     actor: &Actor,
     id: InstrumentId,
-    change: InstrumentChange,
+    mut change: InstrumentChange,
 ) -> Result<Instrument, Error> {
     actor.require(Scope::Admin)?;
     require_reserve(services)?;
-    if let Some(name) = &change.name {
-        check_name(name).map_err(Error::refused)?;
+    if let Some(name) = &mut change.name {
+        *name = parse_name(name).map_err(Error::refused)?.into();
     }
     check_reading(change.reader.as_deref(), change.timezone.as_deref())?;
     if change.reader.is_some() {

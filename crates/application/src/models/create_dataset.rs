@@ -48,14 +48,14 @@ pub async fn create_dataset(
     command: CreateDataset,
 ) -> Result<CreatedDataset, Error> {
     actor.require(Scope::Write)?;
-    Named::Dataset
-        .check(&command.name)
+    let name = Named::Dataset
+        .parse(&command.name)
         .map_err(Error::refused)?;
     let snapshot = command.snapshot;
     let reading = snapshot.reading;
     let dataset = Dataset {
         id: DatasetId::new(services.ids.next_id()),
-        name: command.name,
+        name: name.into(),
         description: command.description,
         columns: snapshot.columns,
         row_count: snapshot.row_count,
@@ -72,7 +72,10 @@ pub async fn create_dataset(
         .add_with_masks(actor.organization, &dataset, &snapshot.masks, quota)
         .await;
     match added {
-        Ok(()) => Ok(CreatedDataset { dataset, reading }),
+        Ok(()) => {
+            services.shown_tables.add(dataset.tables.iter().cloned());
+            Ok(CreatedDataset { dataset, reading })
+        }
         Err(AddDatasetError::InsufficientStorage(refusal)) => {
             remove(services, actor, dataset.object).await;
             for mask in snapshot.masks {

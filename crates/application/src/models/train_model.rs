@@ -47,11 +47,11 @@ pub struct TrainModel {
 pub async fn train_model(
     services: &Services,
     actor: &Actor,
-    command: TrainModel,
+    mut command: TrainModel,
 ) -> Result<ModelVersion, Error> {
     actor.require(Scope::Write)?;
-    if let TrainedModel::New(name) = &command.model {
-        Named::Model.check(name).map_err(Error::refused)?;
+    if let TrainedModel::New(name) = &mut command.model {
+        *name = Named::Model.parse(name).map_err(Error::refused)?.into();
     }
     require_reserve(services)?;
     let newest = match &command.model {

@@ -6,6 +6,7 @@ use labdata_domain::{
     people::{actor::Actor, visible_tables::VisibleTables},
     refusal::Resource,
 };
+use labdata_ports::PortError;
 
 use crate::{Error, Services};
 
@@ -13,7 +14,7 @@ use crate::{Error, Services};
 pub(crate) async fn visible_tables(
     services: &Services,
     actor: &Actor,
-) -> Result<VisibleTables, Error> {
+) -> Result<VisibleTables, PortError> {
     // Those who see everything need no look at catalog and trash.
     if actor.rights.see_everything() {
         return Ok(VisibleTables::All);

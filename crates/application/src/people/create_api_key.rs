@@ -68,7 +68,7 @@ pub async fn create_api_key(
 ) -> Result<CreatedKey, Error> {
     actor.require(Scope::Admin)?;
     actor.require_to_grant(command.scopes)?;
-    Named::ApiKey.check(&command.name).map_err(Error::refused)?;
+    let name = Named::ApiKey.parse(&command.name).map_err(Error::refused)?;
     let now = services.clock.now();
     check_expiry(command.expires_at, now).map_err(Error::refused)?;
     let user = command.user.unwrap_or(actor.user);
@@ -80,7 +80,7 @@ pub async fn create_api_key(
             id: ApiKeyId::new(services.ids.next_id()),
             organization: actor.organization,
             user,
-            name: command.name.clone(),
+            name: name.as_str().to_owned(),
             prefix: plain.prefix().to_owned(),
             hash: plain.hash(),
             scopes: command.scopes,

@@ -6,7 +6,7 @@ use labdata_domain::{
     page::{Cursor, Page, PageRequest},
     people::{
         actor::Actor,
-        group::{Group, GroupChange, GroupInUse, check_group_name, sorted_members},
+        group::{Group, GroupChange, GroupInUse, parse_group_name, sorted_members},
         run_key::GuardedAction,
         scope::Scope,
     },
@@ -49,7 +49,7 @@ pub async fn list_groups(
 ///
 /// # Errors
 /// `Forbidden` without the admin scope and to a narrowed key; `Invalid` for a name that cannot be read; `NotFound` for
-/// an unknown member; `Conflict` when the organization has a group of that name.
+/// an unknown member; `Conflict` when the organization has a group of that name or of one that differs in case.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn create_group(
     services: &Services,
@@ -59,11 +59,11 @@ pub async fn create_group(
     actor.require(Scope::Admin)?;
     actor.may(GuardedAction::ManagePeople)?;
     require_reserve(services)?;
-    check_group_name(&command.name).map_err(Error::refused)?;
+    let name = parse_group_name(&command.name).map_err(Error::refused)?;
     let group = Group {
         id: GroupId::new(services.ids.next_id()),
         organization: actor.organization,
-        name: command.name,
+        name: name.into(),
         members: sorted_members(command.members),
         created_at: services.clock.now(),
     };
@@ -88,12 +88,12 @@ pub async fn update_group(
     services: &Services,
     actor: &Actor,
     id: GroupId,
-    change: GroupChange,
+    mut change: GroupChange,
 ) -> Result<Group, Error> {
     actor.require(Scope::Admin)?;
     actor.may(GuardedAction::ManagePeople)?;
-    if let Some(name) = &change.name {
-        check_group_name(name).map_err(Error::refused)?;
+    if let Some(name) = &mut change.name {
+        *name = parse_group_name(name).map_err(Error::refused)?.into();
     }
     let group = audited(services, actor, |within| async move {
         let before = within.groups.get(actor.organization, id).await?;

@@ -3,6 +3,7 @@
 use labdata_domain::{
     audit::{AuditAction, AuditTarget, AuditTargetKind},
     ids::{GroupId, InvitationId, UserId},
+    names::RecordName,
     page::{Cursor, Page, PageRequest},
     people::{
         actor::Actor,
@@ -91,8 +92,9 @@ pub async fn create_invitation(
     let known = services.groups.list(actor.organization).await?;
     let mut groups: Vec<GroupId> = Vec::new();
     for name in &command.groups {
-        let group = known.iter().find(|group| group.name == *name);
-        let group = group.ok_or_else(|| Error::refused(UnknownGroup(name.clone())))?;
+        let name = RecordName::find(name, |name| known.iter().any(|group| group.name == name));
+        let group = known.iter().find(|group| group.name == name);
+        let group = group.ok_or_else(|| Error::refused(UnknownGroup(name)))?;
         groups.push(group.id);
     }
     let token = random_token(services);

@@ -1,5 +1,7 @@
 //! Access to tables.
 
+use crate::names::RecordName;
+
 /// Access to a table: the names of groups that may read and write it. An empty list is everyone of the organization;
 /// who may write may read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,6 +46,15 @@ impl TableAccess {
             read: retained(&self.read),
             write: retained(&self.write),
         }
+    }
+
+    /// The same with each group as [`RecordName::find`] finds it.
+    #[must_use]
+    pub fn found(mut self, exists: impl Fn(&str) -> bool) -> Self {
+        for group in self.read.iter_mut().chain(&mut self.write) {
+            *group = RecordName::find(group, &exists);
+        }
+        self
     }
 
     /// The same, with the groups sorted and each named once.

@@ -69,7 +69,9 @@ impl TableDefinition {
         self.check_together(&columns, &mut problems);
         check_renames(&self.columns, &mut problems);
         check_table_rename(self, &mut problems);
-        self.check_access(catalog, &mut problems);
+        let access = self.access.clone().unwrap_or_default();
+        let access = access.found(|name| catalog.has_group(name)).normalized();
+        check_access(&access, catalog, &mut problems);
         // Counted last: a generated key is a column, too.
         if columns.len() > MAX_COLUMNS {
             problems.push(format!("a table has at most {MAX_COLUMNS} columns"));
@@ -83,7 +85,7 @@ impl TableDefinition {
             columns: columns.into(),
             unique_together: self.unique_together.clone(),
             history: self.history,
-            access: self.access.clone().unwrap_or_default().normalized(),
+            access,
         };
         check_sql_names(&table, &mut problems);
         if problems.is_empty() {
@@ -91,15 +93,6 @@ impl TableDefinition {
         } else {
             Err(problems)
         }
-    }
-
-    fn check_access(&self, catalog: &Catalog, problems: &mut Vec<String>) {
-        let groups = self.access.iter().flat_map(TableAccess::groups);
-        let mut unknown: Vec<&str> = groups.filter(|name| !catalog.has_group(name)).collect();
-        unknown.sort_unstable();
-        unknown.dedup();
-        let unknown = unknown.into_iter();
-        problems.extend(unknown.map(|name| format!("access: there is no group \"{name}\"")));
     }
 
     fn check_name(&self, catalog: &Catalog, problems: &mut Vec<String>) {
@@ -337,6 +330,16 @@ impl TableDefinition {
             }
         }
     }
+}
+
+/// Reports groups that the organization does not have.
+fn check_access(access: &TableAccess, catalog: &Catalog, problems: &mut Vec<String>) {
+    let groups = access.groups();
+    let mut unknown: Vec<&str> = groups.filter(|name| !catalog.has_group(name)).collect();
+    unknown.sort_unstable();
+    unknown.dedup();
+    let unknown = unknown.into_iter();
+    problems.extend(unknown.map(|name| format!("access: there is no group \"{name}\"")));
 }
 
 fn check_text(text: Option<&str>, what: &str, problems: &mut Vec<String>) {

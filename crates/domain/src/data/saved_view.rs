@@ -5,7 +5,7 @@ use time::OffsetDateTime;
 use crate::{
     conflict::Conflict,
     ids::{OrganizationId, SavedViewId, UserId},
-    names::is_one_line,
+    names::RecordName,
     people::{actor::Actor, scope::Scope},
     refusal::{ErrorCode, RefusalKind, Refuse},
 };
@@ -122,9 +122,7 @@ fn decoded(text: &str) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidView {
     /// The name is blank or has control characters.
-    #[error(
-        "a view's name must not be blank, begin or end with white space, or have control characters"
-    )]
+    #[error("a view's name must not be blank or have control characters")]
     Name,
     /// The address leads elsewhere.
     #[error(
@@ -142,16 +140,12 @@ impl Refuse for InvalidView {
     }
 }
 
-/// Checks the name of a view.
+/// Reads the name of a view.
 ///
 /// # Errors
 /// [`InvalidView::Name`].
-pub fn check_view_name(name: &str) -> Result<(), InvalidView> {
-    if name.trim() != name || !is_one_line(name) {
-        Err(InvalidView::Name)
-    } else {
-        Ok(())
-    }
+pub fn parse_view_name(name: &str) -> Result<RecordName, InvalidView> {
+    RecordName::parse(name).ok_or(InvalidView::Name)
 }
 
 /// Checks the address of a view, which the console makes a link.
@@ -216,9 +210,10 @@ mod tests {
 
     #[test]
     fn a_view_has_a_name_and_an_address_of_the_console() {
-        assert_eq!(check_view_name("Plates of March"), Ok(()));
-        for name in ["", " ", " a", "a\nb"] {
-            assert_eq!(check_view_name(name), Err(InvalidView::Name), "{name:?}");
+        let name = parse_view_name(" Plates of March").unwrap();
+        assert_eq!(name.as_str(), "Plates of March");
+        for name in ["", " ", "a\nb"] {
+            assert_eq!(parse_view_name(name), Err(InvalidView::Name), "{name:?}");
         }
         assert_eq!(check_view_address("#/tables/sample?_sort=-name"), Ok(()));
         for address in [

@@ -25,7 +25,8 @@ pub struct LoggedEvent {
     pub at: OffsetDateTime,
     /// Its type and subject.
     pub kind: LoggedEventKind,
-    /// True if its table was dropped since. Another one may bear the name by now.
+    /// True if its table was dropped since, or if it announces the former name of one that was renamed. Another table may
+    /// bear the name by now.
     pub is_of_dropped_table: bool,
 }
 

@@ -19,9 +19,9 @@ pub struct Recorded {
 pub enum UploadState {
     /// The record awaits this object.
     Awaited,
-    /// The record awaits another object.
+    /// The record awaits another object, or was confirmed with it.
     Superseded,
-    /// The file is confirmed, by this upload or another one.
+    /// The file is confirmed, with this object.
     Confirmed,
 }
 
@@ -30,11 +30,10 @@ impl FileState {
     #[must_use]
     pub fn upload(&self, object: ObjectKey) -> UploadState {
         match self {
+            // Its client would take the bytes of another upload for its own.
+            _ if self.object() != object => UploadState::Superseded,
             Self::Confirmed { .. } => UploadState::Confirmed,
-            Self::AwaitingBytes {
-                object: awaited, ..
-            } if *awaited == object => UploadState::Awaited,
-            Self::AwaitingBytes { .. } => UploadState::Superseded,
+            Self::AwaitingBytes { .. } => UploadState::Awaited,
         }
     }
 }
@@ -121,7 +120,7 @@ mod tests {
         assert_eq!(awaiting(1).upload(object(1)), UploadState::Awaited);
         assert_eq!(awaiting(1).upload(object(2)), UploadState::Superseded);
         assert_eq!(confirmed(1).upload(object(1)), UploadState::Confirmed);
-        assert_eq!(confirmed(1).upload(object(2)), UploadState::Confirmed);
+        assert_eq!(confirmed(1).upload(object(2)), UploadState::Superseded);
     }
 
     #[test]

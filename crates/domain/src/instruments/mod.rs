@@ -14,6 +14,7 @@ use time::OffsetDateTime;
 use crate::{
     conflict::Conflict,
     ids::InstrumentId,
+    names::RecordName,
     refusal::{ErrorCode, Refuse},
 };
 
@@ -119,27 +120,23 @@ impl Refuse for InstrumentInUse {
     }
 }
 
-/// Error: an instrument's name is blank.
+/// Error: an instrument's name is not one line of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("an instrument's name is not blank")]
-pub struct BlankName;
+#[error("an instrument's name must not be blank or have control characters")]
+pub struct InvalidInstrumentName;
 
-impl Refuse for BlankName {
+impl Refuse for InvalidInstrumentName {
     fn code(&self) -> ErrorCode {
         ErrorCode::InvalidName
     }
 }
 
-/// Checks the name of an instrument.
+/// Reads the name of an instrument.
 ///
 /// # Errors
-/// [`BlankName`].
-pub fn check_name(name: &str) -> Result<(), BlankName> {
-    if name.trim().is_empty() {
-        Err(BlankName)
-    } else {
-        Ok(())
-    }
+/// [`InvalidInstrumentName`].
+pub fn parse_name(name: &str) -> Result<RecordName, InvalidInstrumentName> {
+    RecordName::parse(name).ok_or(InvalidInstrumentName)
 }
 
 impl Instrument {
@@ -189,9 +186,9 @@ mod tests {
 
     #[test]
     fn a_name_has_more_than_white_space() {
-        assert_eq!(check_name("Reader 1"), Ok(()));
-        for name in ["", " \t"] {
-            assert_eq!(check_name(name), Err(BlankName), "{name:?}");
+        assert_eq!(parse_name(" Reader 1").unwrap().as_str(), "Reader 1");
+        for name in ["", " \t", "a\nb"] {
+            assert_eq!(parse_name(name), Err(InvalidInstrumentName), "{name:?}");
         }
     }
 }

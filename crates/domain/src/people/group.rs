@@ -5,7 +5,7 @@ use time::OffsetDateTime;
 use crate::{
     conflict::Conflict,
     ids::{GroupId, OrganizationId, UserId},
-    names::is_one_line,
+    names::RecordName,
     refusal::{ErrorCode, RefusalKind, Refuse},
 };
 
@@ -40,10 +40,13 @@ pub struct GroupChange {
 }
 
 impl Group {
-    /// The conflict of a group whose name another one of the organization has.
+    /// The conflict with another group of the organization that has the name or a twin of it, by which people would
+    /// mistake one for the other when they open tables. `others` are the names of all others.
     #[must_use]
-    pub fn name_taken(&self) -> Conflict {
-        Conflict::GroupName(self.name.clone())
+    pub fn name_taken<'n>(&self, others: impl IntoIterator<Item = &'n str>) -> Option<Conflict> {
+        let mut others = others.into_iter();
+        let twin = others.find(|other| RecordName::are_twins(&self.name, other))?;
+        Some(Conflict::GroupName(twin.to_owned()))
     }
 }
 
@@ -66,16 +69,12 @@ impl Refuse for InvalidGroupName {
     }
 }
 
-/// Checks the name of a group.
+/// Reads the name of a group.
 ///
 /// # Errors
 /// [`InvalidGroupName`].
-pub fn check_group_name(name: &str) -> Result<(), InvalidGroupName> {
-    if name.trim() != name || !is_one_line(name) {
-        Err(InvalidGroupName)
-    } else {
-        Ok(())
-    }
+pub fn parse_group_name(name: &str) -> Result<RecordName, InvalidGroupName> {
+    RecordName::parse(name).ok_or(InvalidGroupName)
 }
 
 /// Error: the organization has no group of that name.
@@ -112,10 +111,25 @@ mod tests {
 
     #[test]
     fn a_group_has_a_name_that_can_be_read() {
-        assert_eq!(check_group_name("Microscopy"), Ok(()));
-        for name in ["", " ", "a\nb", " a"] {
-            assert_eq!(check_group_name(name), Err(InvalidGroupName), "{name:?}");
+        let name = parse_group_name(" Microscopy").unwrap();
+        assert_eq!(name.as_str(), "Microscopy");
+        for name in ["", " ", "a\nb"] {
+            assert_eq!(parse_group_name(name), Err(InvalidGroupName), "{name:?}");
         }
+    }
+
+    #[test]
+    fn a_twin_of_another_name_is_taken() {
+        let group = Group {
+            id: GroupId::new(Uuid::nil()),
+            organization: OrganizationId::new(Uuid::nil()),
+            name: "G1".to_owned(),
+            members: Vec::new(),
+            created_at: OffsetDateTime::UNIX_EPOCH,
+        };
+        let taken = Conflict::GroupName("g1".to_owned());
+        assert_eq!(group.name_taken(["a", "g1"]), Some(taken));
+        assert_eq!(group.name_taken(["a", "g2"]), None);
     }
 
     #[test]

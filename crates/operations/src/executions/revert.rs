@@ -57,10 +57,10 @@ output! {
         /// Points of series that came back. With `restore` only.
         #[optional]
         raws_restored_count: Option<u64> = None,
-        /// The execution of the revert's own changes, which can be reverted in turn. With `restore` only, and
-        /// where something was changed.
+        /// The execution of the revert's own changes, which can be reverted in turn; null if nothing was changed. With
+        /// `restore` only.
         #[optional]
-        undo_execution_id: Option<ExecutionId> = None,
+        undo_execution_id: Option<Option<ExecutionId>> = None,
     }
 }
 
@@ -76,7 +76,8 @@ pub(super) fn operation() -> Operation {
             before are reported as warnings.\n\n\
             With `restore` all rows and series become what they were before the execution, keys and system \
             columns included. What another execution changed since is a conflict, and so is what the tables do not \
-            allow by now. Annotations that were deleted do not come back.\n\n\
+            allow by now. Annotations that were deleted do not come back, those of \
+            images in the trash neither.\n\n\
             What was written to a table in the trash stays, with a warning; another revert undoes it once the table \
             is restored.",
         returns: "What was undone, or of a dry run what would be",
@@ -108,7 +109,7 @@ async fn run(
     if body.restore {
         view.restored_count = Some(restored.0);
         view.raws_restored_count = Some(restored.1);
-        view.undo_execution_id = restored.2;
+        view.undo_execution_id = Some(restored.2);
     }
     Ok(view)
 }

@@ -39,27 +39,23 @@ crate::suite!(
         assert_eq!(lab.listed().await, [expected]);
     }
 
-    /// Confirming a confirmed file again changes nothing and stores no event.
+    /// Confirming a confirmed file again changes nothing and stores no event. Bytes of another upload are not confirmed with
+    /// it.
     async fn confirming_again_changes_nothing(lab: &FilesLab) {
         let file = awaiting("a.csv", lab.reader(lab.ours).await, at(0));
         lab.add(&file).await;
         let first = lab.confirm(&file, at(1)).await.unwrap();
         let other = StoredBytes { size: 1, ..BYTES };
-        for object in [file.state.object(), object()] {
-            let again = lab
-                .files
-                .confirm(
-                    lab.ours,
-                    file.id,
-                    object,
-                    other,
-                    StorageQuota::UNLIMITED,
-                    at(2),
-                )
-                .await
-                .unwrap();
-            assert_eq!(again, (first.0.clone(), false));
-        }
+        let confirm = |object| {
+            let quota = StorageQuota::UNLIMITED;
+            lab.files
+                .confirm(lab.ours, file.id, object, other, quota, at(2))
+        };
+        let again = confirm(file.state.object()).await.unwrap();
+        assert_eq!(again, (first.0.clone(), false));
+        assert_refused!(confirm(object()).await, ConfirmFileError::Superseded);
+        let stored = lab.files.get(lab.ours, file.id).await.unwrap();
+        assert_eq!(stored, first.0);
     }
 
     /// The bytes of an earlier URL do not confirm a record that awaits those of a later one.
@@ -127,6 +123,21 @@ crate::suite!(
         for (found, _) in results {
             assert_eq!(found, stored);
         }
+    }
+
+    /// Of concurrent uploads of one path, each of which confirms its own object, one is confirmed; the rest are told so.
+    async fn of_racing_uploads_of_a_path_one_is_confirmed(lab: &FilesLab) {
+        let of = lab.reader(lab.ours).await;
+        let uploads = (0..6).map(|second| async move {
+            let file = awaiting("a.csv", of, at(second));
+            let recorded = lab.try_add(&file).await.ok()?.file;
+            let confirmed = lab.confirm(&recorded, at(9)).await;
+            confirmed.is_ok().then(|| file.state.object())
+        });
+        let confirmed: Vec<_> = join_all(uploads).await.into_iter().flatten().collect();
+        let listed = lab.listed().await;
+        let stored: Vec<_> = listed.iter().map(|file| file.state.object()).collect();
+        assert_eq!(stored, confirmed);
     }
 
     /// Another organization confirms nothing.

@@ -114,6 +114,27 @@ crate::suite!(
         lab.groups.add(&other).await.unwrap();
     }
 
+    /// Groups whose names differ in case or in Unicode's form would be mistaken for each other. A group may change its own
+    /// name so.
+    async fn a_twin_of_a_name_is_taken(lab: &GroupsLab) {
+        let south = lab.stored("Süd", &[]).await;
+        let other = lab.stored("b", &[]).await;
+        let taken = Conflict::GroupName("Süd".to_owned());
+        for name in ["SÜD", "su\u{308}d", "Süd"] {
+            let added = lab.groups.add(&given::group(lab.ours, name, &[])).await;
+            assert_conflict_is(added, &taken);
+            assert_conflict_is(lab.update(other.id, &renamed(name)).await, &taken);
+        }
+        let own = lab.update(south.id, &renamed("SÜD")).await.unwrap();
+        assert_eq!(own.name, "SÜD");
+        let theirs = given::group(lab.theirs, "süd", &[]);
+        lab.groups.add(&theirs).await.unwrap();
+        let candidates = ["c", "C", "c", "C"];
+        let candidates = candidates.map(|name| given::group(lab.ours, name, &[]));
+        let racing = candidates.iter().map(|group| lab.groups.add(group));
+        assert_one_winner(join_all(racing).await);
+    }
+
     /// A group takes no name of another, and no member of another organization.
     async fn a_group_that_cannot_be_is_refused(lab: &GroupsLab) {
         lab.stored("a", &[]).await;

@@ -94,6 +94,12 @@ crate::suite!(
         let found = tables_of_events(&**harness, &lab, count + 2).await;
         let of_renamed = found.iter().filter(|(name, _)| name == "renamed");
         assert_eq!(of_renamed.count(), 3);
+        // A later table of the former name shows nothing of it.
+        let of_former = |found: &[(String, bool)]| -> Vec<bool> {
+            let former = found.iter().filter(|(name, _)| name == "sample");
+            former.map(|(_, is_dropped)| *is_dropped).collect()
+        };
+        assert_eq!(of_former(&found), [true]);
         let dropped = lab.try_drop("renamed", true).await.unwrap();
         let found = tables_of_events(&**harness, &lab, count + 3).await;
         let mut of_renamed = found.iter().filter(|(name, _)| name == "renamed");

@@ -39,7 +39,7 @@ pub enum AddFileError {
 /// Why a file was not confirmed. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfirmFileError {
-    /// The file awaits another object by now: a newer upload URL was issued.
+    /// The file awaits another object by now, or was confirmed with it: another upload of the path came first.
     #[error("a fresh upload URL was given out meanwhile")]
     Superseded,
     /// The execution that it belongs to has ended, or its deadline has passed.

@@ -63,6 +63,10 @@ impl CatalogStore for InMemoryCatalogStore {
                 let changed = LoggedEventKind::TableChanged(name.to_owned());
                 state.log_event(organization, now, changed);
             }
+            if let Some(former) = former {
+                // What announces the former name is of no table by now.
+                state.move_events(organization, (former, None), (former, Some(PURGED)));
+            }
         }
         let catalog = state.tables_mut(organization)?.catalog();
         let table = catalog.table(&definition.name).cloned();

@@ -61,13 +61,10 @@ impl State {
 
     fn check_group(&self, group: &Group) -> Result<(), PortError> {
         self.require_organization(group.organization)?;
-        let is_twin = |other: &Group| {
-            other.organization == group.organization
-                && other.id != group.id
-                && other.name == group.name
-        };
-        if self.groups.iter().any(is_twin) {
-            return Err(PortError::Conflict(group.name_taken()));
+        let others = self.groups.iter();
+        let others = others.filter(|it| it.organization == group.organization && it.id != group.id);
+        if let Some(taken) = group.name_taken(others.map(|it| it.name.as_str())) {
+            return Err(PortError::Conflict(taken));
         }
         for member in &group.members {
             self.require_user(group.organization, *member)?;

@@ -141,7 +141,12 @@ impl Change<'_> {
         let tables = std::iter::once(self.table()).chain(self.former_name(&current));
         let tables: Vec<&str> = tables.collect();
         announce(connection, organization, &tables, now).await?;
-        if let Self::Drop { name, .. } = self {
+        // Of the former name of a renamed table there is the event that announces it, which is of no table by now.
+        let nameless = match self {
+            Self::Drop { name, .. } => Some(*name),
+            Self::Define(_) | Self::DropColumn { .. } => self.former_name(&current),
+        };
+        if let Some(name) = nameless {
             mark_records(connection, organization, name, PURGED).await?;
         }
         // Read back, because the database gave tables and columns their ids.

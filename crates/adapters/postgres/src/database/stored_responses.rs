@@ -2,10 +2,13 @@
 
 use diesel::{
     QueryableByName,
-    sql_types::{Binary, SmallInt, Text, Timestamptz, Uuid as SqlUuid},
+    sql_types::{Array, Binary, SmallInt, Text, Timestamptz, Uuid as SqlUuid},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use labdata_domain::idempotency::{CompletedRequest, Fingerprint, StoredResponse};
+use labdata_domain::{
+    catalog::TableIdentity,
+    idempotency::{CompletedRequest, Fingerprint, StoredResponse},
+};
 use labdata_ports::{PortError, idempotency::IdempotentRequest};
 use time::OffsetDateTime;
 
@@ -23,6 +26,8 @@ struct StoredResponseRow {
     content_type: String,
     #[diesel(sql_type = Binary)]
     response: Vec<u8>,
+    #[diesel(sql_type = Array<Text>)]
+    tables: Vec<String>,
     #[diesel(sql_type = Timestamptz)]
     created_at: OffsetDateTime,
 }
@@ -46,6 +51,11 @@ impl StoredResponseRow {
                 status: u16::try_from(self.status).map_err(|_| corrupt("status"))?,
                 content_type: self.content_type,
                 body: self.response,
+                tables: self
+                    .tables
+                    .iter()
+                    .map(|it| TableIdentity::parse(it))
+                    .collect(),
             },
         })
     }
@@ -76,8 +86,8 @@ pub(super) async fn stored(
 ) -> Result<Option<CompletedRequest>, PortError> {
     let found: Vec<StoredResponseRow> = diesel::sql_query(
         // The hash of the body too: the same key with another body is a mistake of the client, not a retry.
-        "SELECT body_sha256, coalesce(rights_sha256, $4) AS rights_sha256, status, content_type, response, created_at \
-         FROM labdata.idempotency_key WHERE api_key_id = $1 AND operation = $2 AND key = $3",
+        "SELECT body_sha256, coalesce(rights_sha256, $4) AS rights_sha256, status, content_type, response, tables, \
+         created_at FROM labdata.idempotency_key WHERE api_key_id = $1 AND operation = $2 AND key = $3",
     )
     .bind::<SqlUuid, _>(request.api_key.as_uuid())
     .bind::<Text, _>(&request.operation)
@@ -96,13 +106,15 @@ pub(super) async fn store(
     request: &IdempotentRequest,
     response: &StoredResponse,
 ) -> Result<(), diesel::result::Error> {
+    let tables: Vec<String> = response.tables.iter().map(ToString::to_string).collect();
     diesel::sql_query(
         "INSERT INTO labdata.idempotency_key \
-         (organization_id, api_key_id, operation, key, body_sha256, rights_sha256, status, content_type, response, created_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
+         (organization_id, api_key_id, operation, key, body_sha256, rights_sha256, status, content_type, response, tables, \
+         created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) \
          ON CONFLICT (api_key_id, operation, key) DO UPDATE SET body_sha256 = excluded.body_sha256, \
          rights_sha256 = excluded.rights_sha256, \
          status = excluded.status, content_type = excluded.content_type, response = excluded.response, \
+         tables = excluded.tables, \
          created_at = excluded.created_at",
     )
     .bind::<SqlUuid, _>(request.organization.as_uuid())
@@ -115,6 +127,7 @@ pub(super) async fn store(
     .bind::<SmallInt, _>(i16::try_from(response.status).unwrap_or(200))
     .bind::<Text, _>(&response.content_type)
     .bind::<Binary, _>(&response.body)
+    .bind::<Array<Text>, _>(tables)
     .bind::<Timestamptz, _>(request.now)
     .execute(connection)
     .await?;

@@ -59,6 +59,12 @@ impl GroupRow {
     }
 }
 
+#[derive(QueryableByName)]
+struct NameRow {
+    #[diesel(sql_type = Text)]
+    name: String,
+}
+
 const SELECT: &str = "SELECT g.id, g.name, g.created_at, \
     ARRAY(SELECT m.user_id FROM labdata.group_member m \
           WHERE m.organization_id = g.organization_id AND m.group_id = g.id ORDER BY m.user_id) AS members \
@@ -99,7 +105,7 @@ async fn locked(
 fn refusal(error: diesel::result::Error, group: &Group) -> Fault {
     Fault::from(error)
         .on_violation("user_group_name_key", || {
-            PortError::Conflict(group.name_taken())
+            PortError::Conflict(Conflict::GroupName(group.name.clone()))
         })
         .on_violation("user_group_organization_id_fkey", || {
             PortError::NotFound(Resource::Organization)
@@ -141,9 +147,26 @@ async fn rename_in_catalog(
     Ok(())
 }
 
+/// Refuses a name of which another group has a twin. Groups that were twins before are left as they are. MUST come after
+/// [`rename_in_catalog`], whose lock lets no other group take the name.
+async fn check_name(connection: &mut Connection, group: &Group) -> Result<(), Fault> {
+    let others: Vec<NameRow> = diesel::sql_query(
+        "SELECT name FROM labdata.user_group WHERE organization_id = $1 AND id <> $2",
+    )
+    .bind::<SqlUuid, _>(group.organization.as_uuid())
+    .bind::<SqlUuid, _>(group.id.as_uuid())
+    .load(connection)
+    .await?;
+    match group.name_taken(others.iter().map(|other| other.name.as_str())) {
+        Some(taken) => Err(PortError::Conflict(taken).into()),
+        None => Ok(()),
+    }
+}
+
 async fn add(connection: &mut Connection, group: &Group) -> Result<(), Fault> {
     // First: definitions take the same lock before they look at groups.
     rename_in_catalog(connection, group.organization).await?;
+    check_name(connection, group).await?;
     diesel::sql_query(
         "INSERT INTO labdata.user_group (id, organization_id, name, created_at) VALUES ($1, $2, $3, $4)",
     )
@@ -169,7 +192,10 @@ async fn update(
     }
     let mut group = locked(connection, organization, id).await?;
     if let Some(name) = &change.name {
-        group.name.clone_from(name);
+        if group.name != *name {
+            group.name.clone_from(name);
+            check_name(connection, &group).await?;
+        }
         diesel::sql_query("UPDATE labdata.user_group SET name = $2 WHERE id = $1")
             .bind::<SqlUuid, _>(id.as_uuid())
             .bind::<Text, _>(name)

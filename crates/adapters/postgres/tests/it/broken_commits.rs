@@ -139,6 +139,7 @@ async fn of_a_unit_of_work_with_its_response() {
         status: 200,
         content_type: "application/json".to_owned(),
         body: b"{}".to_vec(),
+        tables: Vec::new(),
     };
     assert_unknown(&unit.commit(Some(&response)).await.unwrap_err());
 }

@@ -1,15 +1,18 @@
 //! Migrations: forwards, back and forwards again.
 
+use std::sync::Arc;
+
 use futures::future::join_all;
-use labdata_domain::{catalog::core_tables, data::restore::OnConflict};
+use labdata_domain::{catalog::core_tables, data::restore::OnConflict, people::group::GroupChange};
 use labdata_port_contracts::{
-    Harness,
+    Harness, Subject,
     data::lab::{Lab, request, series, writing_time},
     fixtures::Tenants,
 };
 use labdata_ports::{
     PortError,
     data::{Attribution, Restore, RevertRequest},
+    people::groups::GroupRepository,
 };
 use labdata_postgres::{Database, DatabaseSettings, migrate, revert_all_migrations};
 use labdata_test_database::TestDatabase;
@@ -217,6 +220,58 @@ async fn narrowed_keys_from_before_name_their_tables_by_ids() {
     client.batch_execute(down).await.expect("back");
     let back = texts(&client, tables).await;
     assert_eq!(back, ["905 both experiment kept", "all", "{}"]);
+}
+
+#[tokio::test]
+async fn names_from_before_are_stored_as_new_ones_are() {
+    let own = TestDatabase::new().await;
+    let client = look_behind(own.url()).await;
+    let given = format!(
+        "INSERT INTO labdata.organization (id, name, schema_name, created_at) VALUES ('{ID}', 'lab', 'org_' || replace('{ID}', '-', ''), now()); \
+         INSERT INTO labdata.job (id, organization_id, name, created_at) \
+         SELECT gen_random_uuid(), '{ID}', name, now() \
+         FROM unnest(ARRAY[' a', 'b', 'b ', 'Su\u{308}d', 'Read instrument file ']) AS name; \
+         INSERT INTO labdata.user_group (id, organization_id, name, created_at) \
+         SELECT gen_random_uuid(), '{ID}', name, now() FROM unnest(ARRAY['u\u{308}', 'g', 'G']) AS name"
+    );
+    client.batch_execute(&given).await.expect("jobs and groups");
+    let up =
+        include_str!("../../../../../migrations/2026-11-27-004310_store_names_composed/up.sql");
+    client.batch_execute(up).await.expect("forwards");
+    let names = async |table: &str| {
+        let names = format!("SELECT name FROM labdata.{table} ORDER BY name COLLATE \"C\"");
+        texts(&client, &names).await
+    };
+    // Two names that would become one stay.
+    let jobs = ["Read instrument file ", "Süd", "a", "b", "b "];
+    assert_eq!(names("job").await, jobs);
+    assert_eq!(names("user_group").await, ["G", "g", "ü"]);
+}
+
+/// Groups of an earlier version whose names differ in case only stay, and can be changed and told apart.
+#[tokio::test]
+async fn twins_from_before_can_be_changed() {
+    let harness = Postgres::fresh().await;
+    let lab = harness.organization("lab").await;
+    let client = look_behind(harness.url()).await;
+    let given = format!(
+        "INSERT INTO labdata.user_group (id, organization_id, name, created_at) \
+         SELECT gen_random_uuid(), '{}', name, now() FROM unnest(ARRAY['g', 'G']) AS name",
+        lab.id
+    );
+    client.batch_execute(&given).await.expect("groups");
+    let groups: Arc<dyn GroupRepository> = harness.subject();
+    let [upper, _] = &groups.list(lab.id).await.expect("groups")[..] else {
+        panic!("two groups");
+    };
+    for name in ["G", "other"] {
+        let change = GroupChange {
+            name: Some(name.to_owned()),
+            members: Some(Vec::new()),
+        };
+        let changed = groups.update(lab.id, upper.id, &change).await;
+        assert_eq!(changed.expect("a change").name, name);
+    }
 }
 
 #[tokio::test]

@@ -85,6 +85,7 @@ fn response() -> StoredResponse {
         status: 200,
         content_type: "application/json".to_owned(),
         body: b"{}".to_vec(),
+        tables: Vec::new(),
     }
 }
 

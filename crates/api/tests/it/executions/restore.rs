@@ -53,6 +53,11 @@ async fn a_whole_execution_is_undone_and_the_undo_is_undone() {
     let undo = format!("{PATH}/{}", done["undo_execution_id"].as_str().unwrap());
     assert_eq!(done["restored_count"], 2);
     assert_eq!(promised["restored_count"], 2);
+    // Nothing is recorded by a dry run, nor where nothing is left to undo.
+    let again = revert(&client, &run, json!({"restore": true})).await;
+    for nothing in [&promised, &again] {
+        assert_eq!(nothing.get("undo_execution_id"), Some(&Value::Null));
+    }
     revert(&client, &undo, json!({"restore": true})).await;
     assert_eq!(samples(&client).await, after);
 }

@@ -79,10 +79,10 @@ async fn a_webhook_is_made_shown_changed_and_deleted() {
     assert_eq!(client.get(PATH).await.json(200), json!([shown]));
     assert_eq!(shown["format"], "standard");
     assert_eq!(shown["filters"], json!({}));
-    let change = json!({"events": ["*"], "filters": {"table": "sample"}, "enabled": false});
+    let change = json!({"events": ["*"], "filters": {"table": "experiment"}, "enabled": false});
     let changed = client.patch(&one, &change).await.json(200);
     assert_eq!(changed["events"], json!(["*"]));
-    assert_eq!(changed["filters"], json!({"table": "sample"}));
+    assert_eq!(changed["filters"], json!({"table": "experiment"}));
     assert_eq!(
         (&changed["enabled"], &changed["disabled_by"]),
         (&json!(false), &json!("person"))
@@ -122,8 +122,33 @@ async fn every_problem_of_a_body_is_reported() {
         .map(|problem| problem["type"].as_str().unwrap())
         .collect();
     assert_eq!(types, ["value_error", "too_short", "enum"]);
-    let unknown = json!({"url": "https://lab.example.org", "events": ["*"], "filters": {"job_id": "nonsense"}});
-    client.post(PATH, &unknown).await.json(404);
+    let filtered =
+        |filters| json!({"url": "https://lab.example.org", "events": ["*"], "filters": filters});
+    let made = client.post(PATH, &filtered(json!({}))).await.json(200);
+    let one = format!("{PATH}/{}", made["id"].as_str().unwrap());
+    for unknown in [
+        json!({"job_id": "nonsense"}),
+        json!({"instrument_id": made["id"]}),
+        json!({"table": "experimnt"}),
+    ] {
+        let body = filtered(unknown);
+        for refused in [
+            client.post(PATH, &body).await,
+            client.patch(&one, &body).await,
+        ] {
+            assert_eq!(refused.code(404), "not_found", "{body}");
+        }
+    }
+    // An ignored filter would let every event pass.
+    let misspelled = filtered(json!({"tabel": "experiment", "table": "experiment"}));
+    for refused in [
+        client.post(PATH, &misspelled).await,
+        client.patch(&one, &misspelled).await,
+    ] {
+        let problem = refused.json(422)["detail"][0].clone();
+        assert_eq!(problem["type"], "extra_forbidden");
+        assert_eq!(problem["loc"], json!(["body", "filters", "tabel"]));
+    }
     let keyed = client
         .request(Method::POST, PATH)
         .header("Idempotency-Key", "one")

@@ -1,7 +1,10 @@
 //! What callers reach from whom tables are hidden, or who may only read them.
 
 use labdata_domain::people::scope::Scope;
-use reqwest::Method;
+use reqwest::{
+    Method,
+    multipart::{Form, Part},
+};
 use serde_json::{Value, json};
 
 use crate::server::{Client, Reply, TestServer, send};
@@ -259,11 +262,92 @@ async fn a_response_is_repeated_to_the_rights_that_it_was_given_to() {
     admin.patch(&path, &json!({"members": []})).await.json(200);
     let refused = again().await;
     assert_eq!(refused.status, 422);
-    assert!(refused.text.contains("your rights have changed since"));
+    assert!(refused.text.contains("what you may see has changed since"));
     assert!(!refused.text.contains("h1"));
     admin
         .patch(&path, &json!({"members": members}))
         .await
         .json(200);
     assert_eq!(again().await.json(200), first);
+}
+
+/// Who may see a table changes while the caller's own rights stay.
+#[tokio::test]
+async fn a_response_is_repeated_while_its_tables_are_open_to_the_caller() {
+    let (server, admin) = lab().await;
+    let outside = member(&server, &admin, &[]).await;
+    let value = json!({"name": "value", "data_type": "float"});
+    let of_pub = |access: Value, mut more: Value| {
+        more["semantic_category"] = json!("curated");
+        more["columns"] = json!([value]);
+        more["access"] = access;
+        more
+    };
+    define(&admin, "spare", of_pub(json!({}), json!({}))).await;
+    let row = |table: &str| json!({"tables": [{"table": table, "rows": [{"id": "q1"}]}], "return_rows": true});
+    let dataset = json!({"name": "d", "query": "select id as q1 from pub"});
+    let shown = [(WRITE, row("pub")), ("/api/v1/datasets", dataset)];
+    let once = async |client: &Client, path: &str, body: &Value| {
+        let request = client.request(Method::POST, path).json(body);
+        send(request.header("idempotency-key", "k2")).await
+    };
+    let mut first = Vec::new();
+    for (path, body) in &shown {
+        first.push(once(&outside, path, body).await.json(200));
+    }
+    let other = async || {
+        let request = outside.request(Method::POST, WRITE).json(&row("spare"));
+        send(request.header("idempotency-key", "other")).await
+    };
+    let spare = other().await.json(200);
+    let by_admin = row("pub")["tables"][0].clone();
+    let by_admin = json!({"tables": [{"table": by_admin["table"], "rows": [{"id": "q2"}]}]});
+    let of_admin = once(&admin, WRITE, &by_admin).await.json(200);
+
+    let closed = json!({"read": ["G"], "write": ["G"]});
+    define(&admin, "pub", of_pub(closed.clone(), json!({}))).await;
+    let refused = async || {
+        for (path, body) in &shown {
+            let refused = once(&outside, path, body).await;
+            assert_eq!(refused.status, 422, "{path}: {}", refused.text);
+            assert!(refused.text.contains("what you may see has changed since"));
+            assert!(!refused.text.contains("q1"), "{}", refused.text);
+        }
+    };
+    refused().await;
+    // What other callers and other requests did is as before.
+    assert_eq!(once(&admin, WRITE, &by_admin).await.json(200), of_admin);
+    assert_eq!(other().await.json(200), spare);
+    // A later table of the name is another one.
+    let renamed = of_pub(closed, json!({"renamed_from": "pub"}));
+    define(&admin, "former", renamed).await;
+    define(&admin, "pub", of_pub(json!({}), json!({}))).await;
+    refused().await;
+    define(&admin, "former", of_pub(json!({}), json!({}))).await;
+    for ((path, body), first) in shown.iter().zip(first) {
+        let again = once(&outside, path, body).await;
+        assert_eq!(again.header("idempotent-replayed"), Some("true"), "{path}");
+        assert_eq!(again.json(200), first, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn an_import_is_repeated_while_its_table_is_open_to_the_caller() {
+    let (server, admin) = lab().await;
+    let outside = member(&server, &admin, &[]).await;
+    let import = async || {
+        let file = Part::text("id,value\nq1,2\n").file_name("rows.csv");
+        let form = Form::new().part("file", file).text("mode", "insert");
+        let request = outside.request(Method::POST, "/api/v1/tables/pub/import");
+        send(request.multipart(form).header("idempotency-key", "k")).await
+    };
+    let first = import().await.json(200);
+    assert_eq!(import().await.json(200), first);
+    let value = json!({"name": "value", "data_type": "float"});
+    let access = json!({"read": ["G"], "write": ["G"]});
+    let closed = json!({"semantic_category": "curated", "columns": [value], "access": access});
+    define(&admin, "pub", closed).await;
+    let refused = import().await;
+    assert_eq!(refused.status, 422);
+    assert!(!refused.text.contains("created"), "{}", refused.text);
 }

@@ -8,6 +8,7 @@ use labdata_domain::{
         ModelSignature, ModelVersion, NoActiveVersion, PredictionInput, Predictions,
         SegmentationOptions,
     },
+    names::RecordName,
     refusal::Resource,
 };
 use labdata_ports::models::{PredictionRequest, ServedModel};
@@ -39,6 +40,24 @@ pub(super) struct ActiveModel {
     pub(super) served: ServedModel,
 }
 
+/// The model of that name: as it is given, as an earlier version stored it, or as names are stored.
+async fn find_named(
+    services: &Services,
+    organization: OrganizationId,
+    name: &str,
+) -> Result<Option<ModelVersion>, Error> {
+    if let Some(found) = services.models.find_by_name(organization, name).await? {
+        return Ok(Some(found));
+    }
+    match RecordName::parse(name) {
+        Some(other) if other.as_str() != name => Ok(services
+            .models
+            .find_by_name(organization, other.as_str())
+            .await?),
+        _ => Ok(None),
+    }
+}
+
 /// Finds the active version of a model. An archived model does not predict, and is as one that does not exist.
 pub(super) async fn active_model(
     services: &Services,
@@ -48,8 +67,8 @@ pub(super) async fn active_model(
     let model = match reference {
         ModelReference::Id(id) => *id,
         ModelReference::Name(name) => {
-            let found = services.models.find_by_name(organization, name).await?;
-            found
+            find_named(services, organization, name)
+                .await?
                 .ok_or_else(|| Error::not_found(Resource::Model))?
                 .model
         }

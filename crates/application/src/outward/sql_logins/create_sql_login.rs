@@ -38,15 +38,15 @@ pub async fn create_sql_login(
 ) -> Result<(SqlLogin, SqlConnection), Error> {
     actor.require(Scope::Read)?;
     actor.may(GuardedAction::UsePersonalRecords)?;
-    Named::SqlLogin
-        .check(&command.name)
+    let name = Named::SqlLogin
+        .parse(&command.name)
         .map_err(Error::refused)?;
     require_reserve(services)?;
     let endpoint = offered(services).await?;
     let login = SqlLogin::begin(
         SqlLoginId::new(services.ids.next_id()),
         actor.user,
-        command.name,
+        name.into(),
         command.expires_at,
         services.clock.now(),
     )

@@ -31,8 +31,8 @@ pub struct CreateWebhook {
 /// Makes a webhook; also returns its secret, which is given out only now.
 ///
 /// # Errors
-/// `Forbidden` without the admin scope, or for a key that is narrowed to tables; `NotFound` for an instrument or a job
-/// that the organization does not have; `Invalid` when it has too many webhooks.
+/// `Forbidden` without the admin scope, or for a key that is narrowed to tables; `NotFound` for a table, an
+/// instrument or a job that the organization does not have; `Invalid` when it has too many webhooks.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn create_webhook(
     services: &Services,
@@ -41,7 +41,7 @@ pub async fn create_webhook(
 ) -> Result<(Webhook, WebhookSecret), Error> {
     require_administration(actor)?;
     require_reserve(services)?;
-    check_filters(services, actor.organization, &command.filters).await?;
+    check_filters(services, actor, &command.filters).await?;
     let webhook = Webhook {
         id: WebhookId::new(services.ids.next_id()),
         url: command.url,

@@ -15,12 +15,14 @@ pub mod update_webhook;
 
 use labdata_domain::{
     audit::{AuditAction, AuditTarget, AuditTargetKind},
-    ids::OrganizationId,
     outward::webhooks::{Webhook, WebhookFilters, WebhookSecret},
     people::{actor::Actor, run_key::GuardedAction, scope::Scope},
 };
 
-use crate::{Error, Services, audit::record::Record, maintenance::ensure_secret::ensure_secret};
+use crate::{
+    Error, Services, audit::record::Record, catalog::visible::require_visible,
+    maintenance::ensure_secret::ensure_secret,
+};
 
 /// Name of the secret from which those of webhooks are derived.
 const SECRET: &str = "webhooks";
@@ -46,12 +48,17 @@ async fn secret_of(services: &Services, webhook: &Webhook) -> Result<WebhookSecr
     ))
 }
 
-/// Refuses filters that name what the organization does not have. A table may be made later.
+/// Refuses filters that name what the organization does not have: no event would pass them, which nobody would notice.
 async fn check_filters(
     services: &Services,
-    organization: OrganizationId,
+    actor: &Actor,
     filters: &WebhookFilters,
 ) -> Result<(), Error> {
+    let organization = actor.organization;
+    if let Some(table) = &filters.table {
+        let catalog = services.catalog.snapshot(organization).await?;
+        require_visible(actor, &catalog, table)?;
+    }
     if let Some(instrument) = filters.instrument {
         services.instruments.get(organization, instrument).await?;
     }

@@ -13,7 +13,8 @@ use crate::{Error, Services, audit::record::audited, maintenance::disk_reserve::
 /// Changes a webhook. What waits for one that is disabled ends as failed, and can be sent again by hand.
 ///
 /// # Errors
-/// `Forbidden` without the admin scope, or for a key that is narrowed to tables; `NotFound`, also for an instrument or a job of the filters.
+/// `Forbidden` without the admin scope, or for a key that is narrowed to tables; `NotFound`, also for a table, an instrument
+/// or a job of the filters.
 #[tracing::instrument(level = "debug", skip_all)]
 pub async fn update_webhook(
     services: &Services,
@@ -24,7 +25,7 @@ pub async fn update_webhook(
     require_administration(actor)?;
     require_reserve(services)?;
     if let Some(filters) = &change.filters {
-        check_filters(services, actor.organization, filters).await?;
+        check_filters(services, actor, filters).await?;
     }
     audited(services, actor, |within| async move {
         let now = within.clock.now();

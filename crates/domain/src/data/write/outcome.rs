@@ -1,6 +1,9 @@
 //! The result of a write.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    iter,
+};
 
 use super::{RowAddress, TableStep, WritePlan};
 use crate::{
@@ -36,6 +39,16 @@ pub struct WriteOutcome {
 }
 
 impl WriteOutcome {
+    /// Names of the tables that it is about.
+    pub fn table_names(&self) -> impl Iterator<Item = &str> {
+        let series = self.series.iter().map(|it| it.table.as_str());
+        let tables = self.tables.iter().flat_map(|it| {
+            let cascaded = it.cascade_deleted.iter().flat_map(BTreeMap::keys);
+            iter::once(&it.table).chain(cascaded).map(String::as_str)
+        });
+        tables.chain(series)
+    }
+
     /// Sets the keys of labelled rows, once all table writes are applied.
     pub fn set_refs(&mut self, plan: &WritePlan) {
         let keys = plan.labels.iter().filter_map(|(label, address)| {

@@ -8,6 +8,7 @@ use super::mask::MaskShape;
 use crate::{
     files::ObjectKey,
     ids::{AnnotationId, ExecutionId, FileId, UserId},
+    names::RecordName,
 };
 
 /// Maximum number of annotations in one request.
@@ -35,17 +36,14 @@ pub struct InvalidLabel;
 pub struct Label(String);
 
 impl Label {
-    /// Parses a label. Blanks around it do not belong to it.
+    /// Parses a label. Blanks around it do not belong to it, and it is stored in Unicode's composed form.
     ///
     /// # Errors
     /// [`InvalidLabel`].
     pub fn parse(text: &str) -> Result<Self, InvalidLabel> {
-        let text = text.trim();
-        let is_long = text.chars().count() > MAX_LABEL_LENGTH;
-        if text.is_empty() || is_long || text.chars().any(char::is_control) {
-            return Err(InvalidLabel);
-        }
-        Ok(Self(text.to_owned()))
+        let label = RecordName::parse(text).map(String::from);
+        let label = label.filter(|label| label.chars().count() <= MAX_LABEL_LENGTH);
+        Ok(Self(label.ok_or(InvalidLabel)?))
     }
 
     /// Its text.
@@ -114,6 +112,7 @@ mod tests {
     #[test]
     fn a_label_is_a_line_that_is_not_blank() {
         assert_eq!(Label::parse(" cell ").unwrap().as_str(), "cell");
+        assert_eq!(Label::parse("Ro\u{308}hre").unwrap().as_str(), "Röhre");
         let longest = "ü".repeat(MAX_LABEL_LENGTH);
         assert_eq!(Label::parse(&longest).unwrap().to_string(), longest);
         for text in ["", "  ", "a\nb", &format!("{longest}x")] {

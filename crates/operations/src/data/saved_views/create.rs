@@ -50,7 +50,7 @@ pub(super) fn operation() -> Operation {
             hidden.",
         returns: "The view",
         refusals: &[
-            (400, "The name begins or ends with white space, the address is none of the console, or the \
+            (400, "The name has control characters, the address is none of the console, or the \
                 organization has 1,000 saved views"),
             (409, "The organization has a saved view of this name"),
         ],

@@ -43,7 +43,7 @@ pub(super) fn operation() -> Operation {
         refusals: &[
             (
                 400,
-                "The name begins or ends with white space, or the address is none of the console",
+                "The name has control characters, or the address is none of the console",
             ),
             (
                 403,

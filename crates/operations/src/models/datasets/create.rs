@@ -135,7 +135,7 @@ fn snapshot(
         }
         (query, _) => Ok(SnapshotSource::Query(query.unwrap_or_default())),
     };
-    let name = Named::Dataset.check(&call.body.name);
+    let name = Named::Dataset.parse(&call.body.name);
     async move {
         // Before the rows, which may take minutes.
         name.map_err(Error::refused)?;

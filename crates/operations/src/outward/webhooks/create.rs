@@ -52,7 +52,7 @@ pub(super) fn operation() -> Operation {
         returns: "The webhook, with its secret displayed this once",
         refusals: &[
             (400, "The organization has as many webhooks as it may have"),
-            (404, "The organization has no such instrument or job"),
+            (404, "The organization has no such table, instrument or job"),
         ],
     }
     .runs(run)

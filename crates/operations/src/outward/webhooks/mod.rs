@@ -68,13 +68,14 @@ shape! {
     /// Records to which events must refer. What is left out does not matter.
     #[derive(Clone, Debug)]
     pub struct WebhookFiltersBody {
-        /// Name of the table, which may be defined later.
+        /// Name of the table. The filter follows when the table is renamed.
         table: Option<String> = optional(text(1..=63)),
         /// Id of the instrument of the event, or of its file.
         instrument_id: Option<MaybeId<InstrumentId>> = optional(id()),
         /// Id of the job of the event's execution, or of the execution of its file.
         job_id: Option<MaybeId<JobId>> = optional(id()),
     }
+    unknown_fields refused;
 }
 
 impl WebhookFiltersBody {

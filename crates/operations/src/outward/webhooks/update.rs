@@ -44,7 +44,7 @@ pub(super) fn operation() -> Operation {
         description: "What waits for a webhook that is disabled ends as `failed`, and can be sent again when it is \
             enabled.",
         returns: "The webhook",
-        refusals: &[(404, "The organization has no such webhook, instrument or job")],
+        refusals: &[(404, "The organization has no such webhook, table, instrument or job")],
     }
     .runs(run)
 }

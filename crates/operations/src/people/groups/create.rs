@@ -45,9 +45,9 @@ pub(super) fn operation() -> Operation {
             write it.",
         returns: "The group",
         refusals: &[
-            (400, "The name is blank, or begins or ends with white space"),
+            (400, "The name is blank or has control characters"),
             (404, "A member is no user of the organization"),
-            (409, "The organization has a group of this name"),
+            (409, "The organization has a group of this name, or of one that differs in case only"),
         ],
     }
     .runs(run)

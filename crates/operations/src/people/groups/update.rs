@@ -41,9 +41,9 @@ pub(super) fn operation() -> Operation {
             within 5 s on every other.",
         returns: "The group",
         refusals: &[
-            (400, "The name is blank, or begins or ends with white space"),
+            (400, "The name is blank or has control characters"),
             (404, "The organization has no such group, or a member is no user of it"),
-            (409, "The organization has another group of this name"),
+            (409, "The organization has another group of this name, or of one that differs in case only"),
         ],
     }
     .runs(run)

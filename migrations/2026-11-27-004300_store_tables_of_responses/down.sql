@@ -1,0 +1,1 @@
+ALTER TABLE labdata.idempotency_key DROP COLUMN tables;

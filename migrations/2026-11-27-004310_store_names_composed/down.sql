@@ -1,0 +1,2 @@
+-- Names stay: what stood around them is not known any more.
+SELECT 1;
