@@ -106,8 +106,14 @@ export function failure(error) {
 /** The latest call of `load` for each place. @type {WeakMap<Element, object>} */
 const loading = new WeakMap();
 
-/** What a list that is read again would take away: a cell that is being edited, a question that waits for its answer. */
-export const HELD = ".editing, .asking";
+/**
+ * What reading a place again would take away: a field or cell that is being edited, an open form, a question that waits
+ * for its answer, a secret that is shown once, what somebody zoomed into.
+ */
+export const HELD = ".editing, .asking, .secret, .zoomed, form:not(details:not([open]) form), :is(input:not([type=checkbox]), select, textarea):focus:not(td.editable *)";
+
+/** Parts of a place that are folded or open. */
+const OPENED = "details[open] > summary";
 
 /** Time after which a page says what it waits for, in ms. */
 export const PATIENCE = 300;
@@ -165,7 +171,8 @@ function scrolled(place) {
 /**
  * Shows what a promise gives, or why it failed, above what was shown before; a line with the reason if it takes a while.
  * A slow answer never replaces that of a later call for the same place. The keyboard focus stays at the element that
- * had it, and tables stay as far scrolled as they were. What is undefined leaves the place as it is.
+ * had it, tables stay as far scrolled as they were, and what was unfolded stays open, but for forms. What is undefined
+ * leaves the place as it is.
  * @param {Element} place
  * @param {string} reason
  * @param {() => Promise<Child>} work
@@ -180,7 +187,9 @@ export async function load(place, reason, work, retry = () => load(place, reason
     if (loading.get(place) === mine && child !== undefined) {
       focused = focusIn(place) ?? focused;
       positions = place.querySelector(".scroll") ? scrolled(place) : positions;
+      const opened = [...place.querySelectorAll(OPENED)].filter((it) => !it.parentElement?.querySelector("form")).map((it) => ({ name: nameOf(it), index: called(place, nameOf(it)).indexOf(it) }));
       show(place, child);
+      opened.forEach(({ name, index }) => called(place, name)[index]?.parentElement?.setAttribute("open", ""));
       [...place.querySelectorAll(".scroll")].forEach((it, index) => it.scrollTo(...(/** @type {[number, number]} */ (positions[index] ?? [0, 0]))));
       if (focused !== null && document.activeElement === document.body) {
         focusAgain(place, focused);

@@ -327,6 +327,7 @@ export class Plot extends HTMLElement {
       return;
     }
     const { curves, x, y, options } = this.#drawn;
+    this.classList.remove("zoomed");
     const { traces, owners, layout, config } = figure(curves, x, y, options);
     this.#owners = owners;
     this.#thinned = options.plate !== undefined;
@@ -352,6 +353,8 @@ export class Plot extends HTMLElement {
       }
     });
     self.on("plotly_relayout", (/** @type {any} */ event) => {
+      const isMoved = (/** @type {any} */ now, /** @type {Axis | undefined} */ axis) => (axis?.range ? String(axis.range) !== String(now.range) : now.autorange === false);
+      this.classList.toggle("zoomed", isMoved(self.layout.xaxis, this.#drawn?.x) || isMoved(self.layout.yaxis, this.#drawn?.y));
       const plate = this.#drawn?.options.plate;
       if (plate && Object.keys(event).some((it) => it.startsWith("xaxis.range")) && this.#thinned) {
         this.#thinned = false;

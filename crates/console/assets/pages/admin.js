@@ -1,9 +1,10 @@
 // Keys, users, instruments, and the state of the platform.
 
 import { call, every, get, post, sending } from "../api.js";
-import { badge, button, checks, destroy, facts, form, h, input, loaded, select, show } from "../dom.js";
+import { badge, button, checks, destroy, facts, form, h, input, select, show } from "../dom.js";
 import { time } from "../format.js";
 import { grid } from "../grid.js";
+import { ticks, watched } from "../list.js";
 import { may } from "../rights.js";
 import { groups, invitations, once, users } from "./people.js";
 import { sqlLogins, webhooks } from "./integrations.js";
@@ -37,7 +38,7 @@ export function admin() {
  * @param {(draw: () => void) => Promise<HTMLElement>} work
  */
 function section(name, reason, work) {
-  return h("section", null, h("h2", null, name), loaded(reason, work));
+  return h("section", null, h("h2", null, name), watched(reason, ticks, work));
 }
 
 /**

@@ -7,6 +7,7 @@ import { numberOf } from "../exact.js";
 import { filterBar, filters } from "../filters.js";
 import { CALENDAR, clockAt, counted, distinctly, naturally, number, text } from "../format.js";
 import { heatMap, scale } from "../heat.js";
+import { watching, writesTo } from "../list.js";
 import { LEGEND, plot, plotTools } from "../plot.js";
 import { savePicture, saveValues } from "../saving.js";
 import { MEASURES, extent, lastCommon, meanCurve, measured, plateOf, sequential, wellOf } from "../science.js";
@@ -473,7 +474,8 @@ export function curveView(subject) {
   }
 
   arrange();
-  readCurves();
+  const drawing = h("div", null, pins, told, notes, place);
+  watching(drawing, readCurves, writesTo(table.name, wells.name, plate?.foreign_key_table_name));
   const chosen = plate ? plateChips(subject, readCurves) : null;
   return h(
     "div",
@@ -485,10 +487,7 @@ export function curveView(subject) {
     h("div", { class: "fields" }, owners.length > 1 ? of.field : null, across.field, up.field, second.field, layout.field, well.field, color.field, measure.field, band.field, blank.field, logY.field, logX.field),
     h("details", { open: by.value().length > 0 }, h("summary", null, "Conditions"), by.field),
     step,
-    pins,
-    told,
-    notes,
-    place,
+    drawing,
     h("p", { class: "quiet" }, "Drag over a part of a plot to zoom in, double-click to reset, click a curve or a well to open its row, with Shift to highlight a curve."),
   );
 }

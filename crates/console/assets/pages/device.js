@@ -1,9 +1,10 @@
 // The computer beside an instrument: its last report, and a band of the last seven days.
 
 import { get } from "../api.js";
-import { badge, facts, h, loaded, s } from "../dom.js";
+import { badge, facts, h, s } from "../dom.js";
 import { instant, time } from "../format.js";
 import { grid } from "../grid.js";
+import { ticks, watched } from "../list.js";
 
 /** Length of the band in units of its drawing. */
 const LENGTH = 1000;
@@ -17,7 +18,8 @@ const KINDS = /** @type {Record<string, string>} */ ({ online: "completed", offl
  * @param {string} id of the instrument
  */
 export function device(id) {
-  const place = loaded("Reading the device's status", async () => {
+  const live = (/** @type {string} */ type) => ticks(type) || type.startsWith("instrument.");
+  const place = watched("Reading the device's status", live, async () => {
     const [status, report] = await Promise.all([get(`/instruments/${id}/device-status`), get(`/instruments/${id}/device`)]);
     if (status.current_status === null) {
       const words = "No computer has reported for this instrument yet. labdata-watch reports every minute while it runs.";

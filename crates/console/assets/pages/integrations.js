@@ -67,7 +67,7 @@ function deliveries(webhook, place) {
       it.error ?? "",
       button("Send again", sending("POST", `${path}/${it.id}/resend`, undefined, () => deliveries(webhook, place))),
     ];
-    return h("div", null, h("h3", null, `${all.length < DELIVERIES ? "Deliveries" : `The newest ${DELIVERIES} deliveries`} to ${webhook.url}`), grid(["Event", "When", "Status", "Tries", "Answer", "Error", "Send again"], all.map(row), "Nothing was sent yet.", "Deliveries"));
+    return h("div", { class: "asking" }, h("h3", null, `${all.length < DELIVERIES ? "Deliveries" : `The newest ${DELIVERIES} deliveries`} to ${webhook.url}`), grid(["Event", "When", "Status", "Tries", "Answer", "Error", "Send again"], all.map(row), "Nothing was sent yet.", "Deliveries"));
   });
 }
 

@@ -83,7 +83,7 @@ export async function groups(draw) {
       await call("PATCH", `/groups/${it.id}`, { members: chosen.value() });
       draw();
     };
-    show(place, chosen.field, button("Save the members", save, "primary"));
+    show(place, h("div", { class: "asking" }, chosen.field, button("Save the members", save, "primary")));
   };
   const row = (/** @type {any} */ it) => [
     it.name,
