@@ -81,16 +81,27 @@ export function titled(name) {
   document.title = name ? `${visible(name)} · labdata` : "labdata";
 }
 
-/** Colors of states, by those of executions. */
-const STATES = /** @type {Record<string, string>} */ ({ ready: "completed", pending: "queued", training: "running" });
+/** States whose color is that of a state of executions. @type {Record<string, string[]>} */
+const ALIKE = {
+  completed: ["ready", "delivered", "published", "online"],
+  queued: ["pending"],
+  running: ["training", "in_review"],
+  cancelled: ["draft", "offline"],
+  failed: ["error"],
+};
+
+/** A state in words. @param {string} state */
+export function stateWords(state) {
+  return state === "error" ? "has trouble" : state.replace("_", " ");
+}
 
 /**
  * A state.
- * @param {string} text
+ * @param {string} state
  * @param {string} [kind] the execution's state whose color it has
  */
-export function badge(text, kind = STATES[text] ?? text) {
-  return h("span", { class: `badge ${kind}` }, text);
+export function badge(state, kind = Object.keys(ALIKE).find((it) => ALIKE[it].includes(state)) ?? state) {
+  return h("span", { class: `badge ${kind}` }, stateWords(state));
 }
 
 /**
@@ -119,12 +130,12 @@ const OPENED = "details[open] > summary";
 export const PATIENCE = 300;
 
 /**
- * Returns a name by which an element is found again after its page is redrawn; marks of sorting do not count.
+ * Returns a name by which an element is found again after its page is redrawn; marks of sorting and numbers of entries do not count.
  * @param {Element} element
  */
 function nameOf(element) {
   const text = element.getAttribute("data-name") ?? element.getAttribute("aria-label") ?? element.textContent ?? "";
-  return `${element.tagName} ${text.replace(/[↑↓]/g, "").trim()}`;
+  return `${element.tagName} ${text.replace(/[↑↓]|\([\d,]+\)$/g, "").trim()}`;
 }
 
 /** Elements of a place that have the same name. @param {Element} place @param {string} name */

@@ -28,6 +28,13 @@ export function once(words, secret, done) {
   return h("div", null, h("p", null, words), h("p", { class: "bar" }, text, button("Copy", copy), said, h("button", { type: "button", click: done }, "I have it")));
 }
 
+/** A field for the time after which a key or login ends, and the moment that it says; null for never. */
+export function lifetime() {
+  const days = input({ type: "number", min: 1, max: 36500, placeholder: "never" });
+  const end = () => (days.value ? new Date(Date.now() + Number(days.value) * 86_400_000).toISOString() : null);
+  return { field: /** @type {[string, HTMLElement]} */ (["Days until it expires", days]), end };
+}
+
 /**
  * @param {() => void} draw
  */
