@@ -291,6 +291,19 @@ export function destroy(label, sure, work) {
 }
 
 /**
+ * A function that does its work once nobody has called it for a while.
+ * @param {number} pause in ms
+ * @param {() => any} work
+ */
+export function paused(pause, work) {
+  let due = 0;
+  return () => {
+    clearTimeout(due);
+    due = setTimeout(work, pause);
+  };
+}
+
+/**
  * A button whose work may fail: it says why beside itself, and cannot be pressed twice.
  * @param {string} label
  * @param {() => Promise<void>} work

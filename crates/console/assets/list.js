@@ -1,7 +1,7 @@
 // A list by pages, at its place in the address. What was read stays when the next page cannot be read.
 
 import { call } from "./api.js";
-import { HELD, h, load } from "./dom.js";
+import { HELD, h, load, paused } from "./dom.js";
 import { counted } from "./format.js";
 import { grid } from "./grid.js";
 import { change, isFiltered, values } from "./state.js";
@@ -92,13 +92,8 @@ export function list(listed) {
  * @returns {() => void} reads it after a pause
  */
 export function watching(place, read, live) {
-  /** @type {number | undefined} */
-  let due;
   const free = () => (place.querySelector(HELD) ? soon() : read());
-  const soon = () => {
-    clearTimeout(due);
-    due = place.isConnected ? setTimeout(free, PAUSE) : undefined;
-  };
+  const soon = paused(PAUSE, () => place.isConnected && free());
   happenings((/** @type {any} */ event) => live(event.type, event.data) && soon(), free);
   return soon;
 }
