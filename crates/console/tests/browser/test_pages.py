@@ -192,6 +192,46 @@ def test_a_script_that_was_edited_is_not_lost_by_a_click(page):
     expect(page.locator("h1")).to_have_text("Files")
 
 
+# The colored letters of the editor, and how far they are from those of the field.
+COLORED = """() => {
+  const [colors, area] = [document.querySelector(".editor pre.code"), document.querySelector(".editor textarea")];
+  const [below, above] = [colors, area].map((it) => it.getBoundingClientRect());
+  const [one, other] = [colors, area].map((it) => getComputedStyle(it));
+  const same = ["fontFamily", "fontSize", "fontWeight", "lineHeight", "tabSize", "paddingLeft", "paddingTop"];
+  return {
+    text: colors.textContent === `${area.value}\\n`,
+    at: [below.x - above.x, below.y - above.y, below.height - above.height],
+    differ: same.filter((it) => one[it] !== other[it]),
+    scrolled: [colors.scrollTop - area.scrollTop, colors.scrollLeft - area.scrollLeft, area.scrollTop, area.scrollLeft],
+  };
+}"""
+
+
+def test_the_script_is_colored_while_it_is_written(page):
+    page.goto("/#/jobs")
+    page.click("text=New job")
+    script = page.get_by_role("textbox", name="Script")
+    colors = page.locator(".editor pre.code")
+    expect(colors.locator(".keyword")).to_have_text(["import"])
+    script.press("Control+End")
+    script.press_sequentially("if x == 1:  # as before")
+    expect(colors.locator(".keyword")).to_have_text(["import", "if"])
+    expect(colors.locator(".comment").last).to_have_text("# as before")
+    check_accessible(page)
+    text = "\n".join(f"a{n} = 'of the day'" for n in range(200)) + f"\nlong = '{'x' * 400}'"
+    script.fill(text)
+    expect(colors.locator(".string")).to_have_count(201)
+    script.press("Control+End")
+    script.evaluate("(it) => it.scrollTo(it.scrollWidth, it.scrollHeight)")
+    wait_until(page, f"({COLORED})().scrolled[2] > 0 && ({COLORED})().scrolled[3] > 0")
+    found = page.evaluate(COLORED)
+    assert found["text"]
+    assert found["at"] == [0, 0, 0]
+    assert found["differ"] == []
+    wait_until(page, f"({COLORED})().scrolled.slice(0, 2).join() === '0,0'")
+    check_fits_a_phone(page)
+
+
 def test_a_file_dropped_anywhere_goes_to_the_uploads(server, page):
     server.call("POST", "/instruments", {"name": "Dropped here"})
     page.goto("/#/tables")
