@@ -81,16 +81,27 @@ export function titled(name) {
   document.title = name ? `${visible(name)} · labdata` : "labdata";
 }
 
-/** Colors of states, by those of executions. */
-const STATES = /** @type {Record<string, string>} */ ({ ready: "completed", pending: "queued", training: "running" });
+/** States whose color is that of a state of executions. @type {Record<string, string[]>} */
+const ALIKE = {
+  completed: ["ready", "delivered", "published", "online"],
+  queued: ["pending"],
+  running: ["training", "in_review"],
+  cancelled: ["draft", "offline"],
+  failed: ["error"],
+};
+
+/** A state in words. @param {string} state */
+export function stateWords(state) {
+  return state === "error" ? "has trouble" : state.replace("_", " ");
+}
 
 /**
  * A state.
- * @param {string} text
+ * @param {string} state
  * @param {string} [kind] the execution's state whose color it has
  */
-export function badge(text, kind = STATES[text] ?? text) {
-  return h("span", { class: `badge ${kind}` }, text);
+export function badge(state, kind = Object.keys(ALIKE).find((it) => ALIKE[it].includes(state)) ?? state) {
+  return h("span", { class: `badge ${kind}` }, stateWords(state));
 }
 
 /**
@@ -106,19 +117,25 @@ export function failure(error) {
 /** The latest call of `load` for each place. @type {WeakMap<Element, object>} */
 const loading = new WeakMap();
 
-/** What a list that is read again would take away: a cell that is being edited, a question that waits for its answer. */
-export const HELD = ".editing, .asking";
+/**
+ * What reading a place again would take away: a field or cell that is being edited, an open form, a question that waits
+ * for its answer, a secret that is shown once, what somebody zoomed into.
+ */
+export const HELD = ".editing, .asking, .secret, .zoomed, form:not(details:not([open]) form), :is(input:not([type=checkbox]), select, textarea):focus:not(td.editable *)";
+
+/** Parts of a place that are folded or open. */
+const OPENED = "details[open] > summary";
 
 /** Time after which a page says what it waits for, in ms. */
 export const PATIENCE = 300;
 
 /**
- * Returns a name by which an element is found again after its page is redrawn; marks of sorting do not count.
+ * Returns a name by which an element is found again after its page is redrawn; marks of sorting and numbers of entries do not count.
  * @param {Element} element
  */
 function nameOf(element) {
   const text = element.getAttribute("data-name") ?? element.getAttribute("aria-label") ?? element.textContent ?? "";
-  return `${element.tagName} ${text.replace(/[↑↓]/g, "").trim()}`;
+  return `${element.tagName} ${text.replace(/[↑↓]|\([\d,]+\)$/g, "").trim()}`;
 }
 
 /** Elements of a place that have the same name. @param {Element} place @param {string} name */
@@ -165,7 +182,8 @@ function scrolled(place) {
 /**
  * Shows what a promise gives, or why it failed, above what was shown before; a line with the reason if it takes a while.
  * A slow answer never replaces that of a later call for the same place. The keyboard focus stays at the element that
- * had it, and tables stay as far scrolled as they were. What is undefined leaves the place as it is.
+ * had it, tables stay as far scrolled as they were, and what was unfolded stays open, but for forms. What is undefined
+ * leaves the place as it is.
  * @param {Element} place
  * @param {string} reason
  * @param {() => Promise<Child>} work
@@ -180,7 +198,9 @@ export async function load(place, reason, work, retry = () => load(place, reason
     if (loading.get(place) === mine && child !== undefined) {
       focused = focusIn(place) ?? focused;
       positions = place.querySelector(".scroll") ? scrolled(place) : positions;
+      const opened = [...place.querySelectorAll(OPENED)].filter((it) => !it.parentElement?.querySelector("form")).map((it) => ({ name: nameOf(it), index: called(place, nameOf(it)).indexOf(it) }));
       show(place, child);
+      opened.forEach(({ name, index }) => called(place, name)[index]?.parentElement?.setAttribute("open", ""));
       [...place.querySelectorAll(".scroll")].forEach((it, index) => it.scrollTo(...(/** @type {[number, number]} */ (positions[index] ?? [0, 0]))));
       if (focused !== null && document.activeElement === document.body) {
         focusAgain(place, focused);
@@ -268,6 +288,19 @@ export function destroy(label, sure, work) {
   };
   show(place, first);
   return place;
+}
+
+/**
+ * A function that does its work once nobody has called it for a while.
+ * @param {number} pause in ms
+ * @param {() => any} work
+ */
+export function paused(pause, work) {
+  let due = 0;
+  return () => {
+    clearTimeout(due);
+    due = setTimeout(work, pause);
+  };
 }
 
 /**

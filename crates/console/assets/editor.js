@@ -1,5 +1,6 @@
-// An editor of scripts: line numbers, Python's indentation, problems at their line, and a question before it is left.
+// An editor of scripts: line numbers, Python's colors and indentation, problems at their line, and a question before it is left.
 
+import { python } from "./code.js";
 import { h, show } from "./dom.js";
 
 const INDENT = "    ";
@@ -11,6 +12,8 @@ export function editor(text) {
   const rows = Math.min(40, Math.max(10, text.split("\n").length + 1));
   const area = h("textarea", { class: "code", rows, spellcheck: "false", wrap: "off", "aria-label": "Script" }, text);
   const numbers = h("pre", { class: "numbers", "aria-hidden": "true" });
+  // The colors lie below the field, whose own letters are transparent.
+  const colors = h("pre", { class: "code", "aria-hidden": "true" });
   const hint = h("small", { class: "quiet" }, "Tab indents; press Escape first to leave the field by Tab.");
   let wrong = 0;
   let isLeaving = false;
@@ -18,7 +21,12 @@ export function editor(text) {
     const count = area.value.split("\n").length;
     const line = (/** @type {number} */ number) => (number === wrong ? h("mark", null, `${number}\n`) : `${number}\n`);
     show(numbers, ...Array.from({ length: count }, (_, index) => line(index + 1)));
-    numbers.scrollTop = area.scrollTop;
+    colors.replaceChildren(...python(area.value).childNodes, "\n");
+    follow();
+  };
+  const follow = () => {
+    numbers.scrollTop = colors.scrollTop = area.scrollTop;
+    colors.scrollLeft = area.scrollLeft;
   };
   const put = (/** @type {string} */ words) => {
     area.setRangeText(words, area.selectionStart, area.selectionEnd, "end");
@@ -28,7 +36,7 @@ export function editor(text) {
     wrong = 0;
     draw();
   });
-  area.addEventListener("scroll", () => (numbers.scrollTop = area.scrollTop));
+  area.addEventListener("scroll", follow);
   area.addEventListener("keydown", (event) => {
     if (event.key === "Escape") {
       isLeaving = true;
@@ -53,7 +61,7 @@ export function editor(text) {
   });
   draw();
   return {
-    element: h("div", { class: "editor" }, h("div", { class: "lines-and-text" }, numbers, area), hint),
+    element: h("div", { class: "editor" }, h("div", { class: "lines-and-text" }, numbers, colors, area), hint),
     value: () => area.value,
     focus: () => area.focus(),
     /** Marks the line that an error names. @param {unknown} error */

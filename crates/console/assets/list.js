@@ -1,11 +1,11 @@
 // A list by pages, at its place in the address. What was read stays when the next page cannot be read.
 
 import { call } from "./api.js";
-import { HELD, h, load } from "./dom.js";
+import { HELD, h, load, paused } from "./dom.js";
 import { counted } from "./format.js";
 import { grid } from "./grid.js";
 import { change, isFiltered, values } from "./state.js";
-import { happenings } from "./stream.js";
+import { TICK, happenings } from "./stream.js";
 
 /** Entries of a page. */
 export const PAGE = 50;
@@ -91,28 +91,39 @@ export function list(listed) {
  * @param {(type: string, data: any) => boolean} live
  * @returns {() => void} reads it after a pause
  */
-function watching(place, read, live) {
-  /** @type {number | undefined} */
-  let due;
+export function watching(place, read, live) {
   const free = () => (place.querySelector(HELD) ? soon() : read());
-  const soon = () => {
-    clearTimeout(due);
-    due = place.isConnected ? setTimeout(free, PAUSE) : undefined;
-  };
+  const soon = paused(PAUSE, () => place.isConnected && free());
   happenings((/** @type {any} */ event) => live(event.type, event.data) && soon(), free);
   return soon;
 }
 
 /**
- * A place that shows what a promise gives, and follows events.
+ * A place that shows what a promise gives, and follows events. What somebody does in it meanwhile is not taken away.
  * @param {string} reason
  * @param {(type: string, data: any) => boolean} live whether an event may have changed it
- * @param {() => Promise<import("./dom.js").Child>} work
+ * @param {(again: () => void) => Promise<import("./dom.js").Child>} work gets a function that reads it once more
  */
 export function watched(reason, live, work) {
-  const place = h("div", null);
-  watching(place, () => load(place, reason, work), live);
+  const place = h("div", { input: (/** @type {any} */ { target }) => target.classList.add("editing") });
+  const again = () => load(place, reason, () => work(again));
+  const unasked = async () => {
+    const shown = await work(again);
+    return place.querySelector(HELD) ? void soon() : shown;
+  };
+  const soon = watching(place, () => load(place, reason, unasked, again), live);
   return place;
+}
+
+/** Says that it is time to look again: for what no event of the platform tells of. @param {string} type */
+export const ticks = (type) => type === TICK;
+
+/**
+ * Events after which rows of tables may be others.
+ * @param {...(string | null | undefined)} tables
+ */
+export function writesTo(...tables) {
+  return (/** @type {string} */ type, /** @type {any} */ data) => type === "job_execution.reverted" || (type === "data.written" && tables.includes(data.table));
 }
 
 /**

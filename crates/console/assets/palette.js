@@ -2,6 +2,7 @@
 
 import { get } from "./api.js";
 import { h, show } from "./dom.js";
+import { instant } from "./format.js";
 import { address } from "./state.js";
 import { hasRows, keyOf, labelOf, nonempty, read, rowLink, schema } from "./tables.js";
 import { savedViews } from "./views.js";
@@ -15,6 +16,9 @@ const EACH = 5;
 /** Tables that are searched for rows, those with few rows first: they answer at once. */
 const TABLES = 24;
 
+/** Jobs whose executions are found by the job's name. */
+const JOBS = 50;
+
 /** Rows of a table from which on to look through all of them takes long. */
 const LARGE = 10_000;
 
@@ -22,11 +26,11 @@ const LARGE = 10_000;
 
 /** @typedef {Record<string, {name: string}>} Pages */
 
-/** What lists of the platform change rarely, read once while the palette is open. @type {Promise<{tables: Table[], jobs: any[], models: any[], views: any[]}> | null} */
+/** What lists of the platform change rarely, read once while the palette is open. @type {Promise<{tables: Table[], jobs: any[], models: any[], instruments: any[], views: any[]}> | null} */
 let known = null;
 
 function everything() {
-  known ??= Promise.all([schema(), get("/jobs"), get("/ml-models"), savedViews()]).then(([tables, jobs, models, views]) => ({ tables, jobs, models, views }));
+  known ??= Promise.all([schema(), get("/jobs?limit=1000"), get("/ml-models"), get("/instruments?limit=1000"), savedViews()]).then(([tables, jobs, models, instruments, views]) => ({ tables, jobs, models, instruments, views }));
   return known;
 }
 
@@ -52,12 +56,13 @@ function ofPages(text, pages) {
 async function searches(text, isLatest, add) {
   const low = text.toLowerCase();
   const has = (/** @type {any} */ it) => it.name.toLowerCase().includes(low);
-  const lists = everything().then(({ tables, jobs, models, views }) => [
+  const lists = everything().then(({ tables, jobs, models, instruments, views }) => [
     ...views.filter(has).slice(0, EACH).map((it) => ({ kind: "Saved view", name: it.name, to: it.address })),
     ...tables.filter(has).slice(0, EACH).map((it) => ({ kind: "Table", name: it.name, more: it.description ?? "", to: address("tables", it.name) })),
     ...tables.filter((it) => it.semantic_category === "raw" && has(it)).slice(0, EACH).map((it) => ({ kind: "Curves", name: it.name, to: address("plates", it.name) })),
     ...jobs.filter(has).slice(0, EACH).map((it) => ({ kind: "Job", name: it.name, to: `#/jobs/${it.id}` })),
     ...models.filter(has).slice(0, EACH).map((it) => ({ kind: "Model", name: it.name, to: `#/models/${it.id}` })),
+    ...instruments.filter(has).slice(0, EACH).map((it) => ({ kind: "Instrument", name: it.name, more: it.instrument_type ?? "", to: `#/instruments/${it.id}` })),
   ]);
   const listed = lists.then(add, () => {});
   await new Promise((resolve) => setTimeout(resolve, PAUSE));
@@ -71,8 +76,26 @@ async function searches(text, isLatest, add) {
     const curated = tables.filter((it) => hasRows(it) && labelOf(it) !== keyOf(it)).sort((a, b) => a.row_count_estimate - b.row_count_estimate).slice(0, TABLES);
     return Promise.all(curated.map((table) => rowsOf(table, text, add).catch(() => {})));
   });
-  const id = /^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(low) ? get(`/job-executions/${low}`).then((it) => [{ kind: "Execution", name: it.job_name, to: `#/executions/${low}` }]) : Promise.resolve([]);
-  return Promise.all([rows.catch(() => {}), listed, ...[files, id].map((search) => search.then(add, () => {}))]);
+  const named = everything().then(({ jobs }) => executions({ job_id__in: jobs.filter(has).map((it) => it.id).slice(0, JOBS) }));
+  // The first digits of an id are those of a range, which the key's index finds.
+  const digits = /^[0-9a-f-]{6,36}$/.test(low) ? low.replaceAll("-", "") : "";
+  const end = (/** @type {string} */ digit) => digits.padEnd(32, digit).replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+  const numbered = digits.length > 5 && digits.length < 33 ? executions({ id__gte: end("0"), id__lte: end("f") }) : Promise.resolve([]);
+  return Promise.all([rows.catch(() => {}), listed, ...[files, named, numbered].map((search) => search.then(add, () => {}))]);
+}
+
+/**
+ * The newest executions that meet a condition.
+ * @param {Record<string, any>} filters
+ * @returns {Promise<Entry[]>}
+ */
+async function executions(filters) {
+  if (Object.values(filters)[0].length === 0) {
+    return [];
+  }
+  const table = /** @type {Table} */ ({ name: "job_execution", semantic_category: "core" });
+  const { body } = await read(table, { filters, columns: ["id", "job_name", "status", "created_at"], order_by: ["-created_at"], limit: EACH });
+  return body.map((/** @type {any} */ it) => ({ kind: "Execution", name: it.job_name, more: `${it.status}, ${instant(it.created_at).slice(0, 16)}`, to: `#/executions/${it.id}` }));
 }
 
 /**
@@ -109,7 +132,7 @@ export function palette(pages, text = "") {
   known = null;
   // Read while the first letters are typed.
   everything().catch(() => {});
-  const input = h("input", { type: "text", role: "combobox", "aria-label": "Search", "aria-expanded": "true", "aria-controls": "found", "aria-autocomplete": "list", placeholder: "Samples, plates, files, jobs, tables…", autocomplete: "off" });
+  const input = h("input", { type: "text", role: "combobox", "aria-label": "Search", "aria-expanded": "true", "aria-controls": "found", "aria-autocomplete": "list", placeholder: "Samples, plates, files, jobs, executions, tables…", autocomplete: "off" });
   input.value = text;
   const found = h("ul", { id: "found", role: "listbox", "aria-label": "Found" });
   const told = h("p", { class: "quiet", role: "status" });

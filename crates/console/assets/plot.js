@@ -5,7 +5,7 @@
 
 import { PATIENCE, h } from "./dom.js";
 import { CALENDAR, clockAt } from "./format.js";
-import { save } from "./saving.js";
+import { savePicture } from "./saving.js";
 import { extent, lonePoints, sequential } from "./science.js";
 
 /**
@@ -327,6 +327,7 @@ export class Plot extends HTMLElement {
       return;
     }
     const { curves, x, y, options } = this.#drawn;
+    this.classList.remove("zoomed");
     const { traces, owners, layout, config } = figure(curves, x, y, options);
     this.#owners = owners;
     this.#thinned = options.plate !== undefined;
@@ -352,6 +353,8 @@ export class Plot extends HTMLElement {
       }
     });
     self.on("plotly_relayout", (/** @type {any} */ event) => {
+      const isMoved = (/** @type {any} */ now, /** @type {Axis | undefined} */ axis) => (axis?.range ? String(axis.range) !== String(now.range) : now.autorange === false);
+      this.classList.toggle("zoomed", isMoved(self.layout.xaxis, this.#drawn?.x) || isMoved(self.layout.yaxis, this.#drawn?.y));
       const plate = this.#drawn?.options.plate;
       if (plate && Object.keys(event).some((it) => it.startsWith("xaxis.range")) && this.#thinned) {
         this.#thinned = false;
@@ -412,46 +415,14 @@ export class Plot extends HTMLElement {
     await library.relayout(this, { "xaxis.range": about(xaxis), "yaxis.range": about(yaxis), ...(yaxis2 ? { "yaxis2.range": about(yaxis2) } : {}) });
   }
 
+  /** What it shows, as the address of an SVG. */
+  async picture() {
+    const { width, height } = this.getBoundingClientRect();
+    return (await plotly()).toImage(this, { format: "svg", width, height });
+  }
 }
 
 customElements.define("lab-plot", Plot);
-
-/** Height of a caption in a picture of several plots, in px. */
-const CAPTION = 28;
-
-/** Longest side of a canvas, in px. */
-const CANVAS = 16_000;
-
-/**
- * Saves plots as one picture, each where it is on the page, below its caption. They are drawn here from their SVG: the
- * pages' policy forbids the blob that plotly.js would load.
- * @param {Plot[]} plots
- * @param {string} name
- */
-async function savePicture(plots, name) {
-  const library = await plotly();
-  const boxes = plots.map((it) => it.getBoundingClientRect());
-  const edge = (/** @type {"left" | "top" | "right" | "bottom"} */ side) => (["left", "top"].includes(side) ? Math.min : Math.max)(...boxes.map((it) => it[side]));
-  const [left, top] = [edge("left"), edge("top") - (plots.length > 1 ? CAPTION : 0)];
-  const [width, height] = [edge("right") - left, edge("bottom") - top];
-  const scale = Math.min(2, CANVAS / width, CANVAS / height);
-  const canvas = h("canvas", { width: Math.round(scale * width), height: Math.round(scale * height) });
-  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-  const colors = theme();
-  context.scale(scale, scale);
-  context.fillStyle = colors.ground;
-  context.fillRect(0, 0, width, height);
-  context.fillStyle = colors.text;
-  context.font = "600 15px system-ui, sans-serif";
-  for (const [index, box] of boxes.entries()) {
-    const picture = new Image();
-    picture.src = await library.toImage(plots[index], { format: "svg", width: box.width, height: box.height });
-    await picture.decode();
-    context.drawImage(picture, box.left - left, box.top - top, box.width, box.height);
-    context.fillText(plots.length > 1 ? (plots[index].previousElementSibling?.textContent ?? "") : "", box.left - left, box.top - top - 9, box.width);
-  }
-  canvas.toBlob((blob) => blob && save(blob, name), "image/png");
-}
 
 /**
  * Makes an empty plot.
@@ -480,7 +451,7 @@ export function plotTools(plots, name, values, ...before) {
     button("+", zoom(0.5), "Zoom in; or drag over a part of the plot"),
     button("−", zoom(2), "Zoom out"),
     button("Reset", () => plots.forEach((it) => it.zoom()), "Show everything; or double-click the plot"),
-    button("PNG", () => savePicture(plots, `${name}.png`), "Save what is drawn as a picture"),
+    button("PNG", () => savePicture(plots[0].closest(".plates") ?? plots[0], `${name}.png`), "Save what is drawn as a picture"),
     button("CSV", values, "Save the values of the curves"),
   );
 }

@@ -1,6 +1,6 @@
 // A form for one row: a field for each column, problems beside the fields that they concern.
 
-import { failure, h, once, show } from "./dom.js";
+import { failure, h, once, paused, show } from "./dom.js";
 import { stringify } from "./exact.js";
 import { address } from "./state.js";
 import { edited, identity, keyFor, keyOf, labelOf, parsed, read, title, undoable, writeRows, written } from "./tables.js";
@@ -76,7 +76,6 @@ export function reference(other, value, text) {
   // Namesakes are told apart by their first values, and chosen by their keys.
   const more = written(other).map((it) => it.name).filter((it) => it !== key && it !== label).slice(0, 3);
   const isText = ["string", "text"].includes(other.columns.find((it) => it.name === label)?.data_type ?? "");
-  let due = 0;
   const propose = async () => {
     const filters = isText && input.value && input.value !== text ? { [`${label}__contains`]: input.value } : {};
     const { body } = await read(other, { filters, columns: [...new Set([key, label, ...more])], limit: PROPOSED, order_by: [label] });
@@ -89,10 +88,7 @@ export function reference(other, value, text) {
   };
   // Without proposals the name can still be written.
   const look = () => propose().catch(() => {});
-  input.addEventListener("input", () => {
-    clearTimeout(due);
-    due = setTimeout(look, PAUSE);
-  });
+  input.addEventListener("input", paused(PAUSE, look));
   look();
   const held = async () => {
     if (input.value === "") {

@@ -6,12 +6,26 @@ import { parse, stringify } from "./exact.js";
 /** Pause before a broken stream is opened again, in ms. */
 const RETRY = 3000;
 
+/** Pause between looks for what no event tells of, in ms. */
+const TICKS = 30_000;
+
+/** Type of the event that says it is time for such a look; it comes from the browser alone. */
+export const TICK = "tick";
+
 let page = new AbortController();
+
+/** Parts of the page that follow what happens, by one stream: a browser has few connections. @type {{on: (event: any) => void, read: () => void}[]} */
+let followers = [];
+
+/** Whether they have read what stands. */
+let areRead = false;
 
 /** Another page is shown: streams of the last one end. */
 export function turn() {
   page.abort();
   page = new AbortController();
+  followers = [];
+  areRead = false;
 }
 
 /**
@@ -119,15 +133,23 @@ export async function keepFollowing(path, on, { stop, opened, broken }) {
  *   happens unseen between the two, and once where they cannot be
  */
 export async function happenings(on, read) {
-  let once = false;
+  const all = followers;
+  all.push({ on, read });
+  if (all.length > 1) {
+    areRead && read();
+    return;
+  }
   const opened = () => {
-    once = true;
-    read();
+    areRead = true;
+    all.forEach((it) => it.read());
   };
-  const broken = () => once || opened();
+  const broken = () => areRead || all !== followers || opened();
+  const tell = (/** @type {any} */ event) => all.forEach((it) => it.on(event));
   const each = (/** @type {StreamEvent} */ { data }) => {
-    on(data);
+    tell(data);
     return false;
   };
+  const ticking = setInterval(() => document.hidden || tell({ type: TICK, data: {} }), TICKS);
+  page.signal.addEventListener("abort", () => clearInterval(ticking));
   await keepFollowing("/events", each, { opened, broken }).catch(broken);
 }

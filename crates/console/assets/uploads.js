@@ -72,25 +72,23 @@ export function keep(files) {
 
 /**
  * A place to drop files, which belong to an instrument here; scripts attach theirs to an execution.
- * @param {() => void} sent called after each file
  */
-export function uploads(sent) {
+export function uploads() {
   const place = h("section", { "aria-label": "Upload" });
   load(place, "Reading the instruments", async () => {
     const all = await every("/instruments");
     if (all.length === 0) {
       return h("p", { class: "empty" }, "A file belongs to an instrument, and there is none yet: ", may("admin") ? h("a", { href: "#/admin" }, "add one") : "an administrator adds them", ".");
     }
-    return zone(all, sent);
+    return zone(all);
   });
   return place;
 }
 
 /**
  * @param {{id: string, name: string}[]} instruments
- * @param {() => void} sent
  */
-function zone(instruments, sent) {
+function zone(instruments) {
   const lastInstrument = remembered("instrument");
   const known = instruments.length === 1 ? instruments[0].id : lastInstrument.get();
   const options = instruments.map((it) => h("option", { value: it.id, selected: it.id === known }, it.name));
@@ -121,7 +119,7 @@ function zone(instruments, sent) {
     }
     show(told);
     for (const file of files) {
-      waiting.push(entry(list, instrument.value, file, sent));
+      waiting.push(entry(list, instrument.value, file));
       next();
     }
   };
@@ -162,9 +160,8 @@ function zone(instruments, sent) {
  * @param {Element} list
  * @param {string} instrument
  * @param {File} file
- * @param {() => void} sent
  */
-function entry(list, instrument, file, sent) {
+function entry(list, instrument, file) {
   const stop = new AbortController();
   const bar = h("progress", { max: 1, value: 0, "aria-label": `Progress of ${file.name}` });
   const cancel = h("button", { type: "button", "aria-label": `Cancel ${file.name}`, click: () => stop.abort() }, "Cancel");
@@ -186,7 +183,6 @@ function entry(list, instrument, file, sent) {
       show(state, "begins");
       const id = await send(instrument, file, progress, stop.signal);
       end(h("a", { href: `#/files/${id}` }, "Stored"));
-      sent();
     } catch (error) {
       end(stop.signal.aborted ? "Cancelled" : failure(error));
     }

@@ -44,15 +44,13 @@ export function viewLink(view) {
 
 /** The views that are pinned, and all of them folded. */
 export function viewList() {
-  let isOpen = false;
   return loaded("Reading the saved views", async (draw) => {
     const all = await savedViews();
     const pinned = all.filter((view) => view.is_pinned);
     if (all.length === 0) {
       return h("p", { class: "empty" }, `No saved view yet.${may("write") ? " A table, the plates and the SQL page offer to save what they show." : ""}`);
     }
-    const every = h("details", { open: isOpen }, h("summary", null, `All saved views (${all.length})`), manage(all, draw));
-    every.addEventListener("toggle", () => (isOpen = every.hasAttribute("open")));
+    const every = h("details", null, h("summary", null, `All saved views (${all.length})`), manage(all, draw));
     const links = h("ul", { class: "pinned", "aria-label": "Pinned views" }, pinned.map((view) => h("li", null, viewLink(view))));
     return h("div", null, pinned.length ? links : null, every);
   });

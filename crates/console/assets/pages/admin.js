@@ -1,11 +1,12 @@
 // Keys, users, instruments, and the state of the platform.
 
 import { call, every, get, post, sending } from "../api.js";
-import { badge, button, checks, destroy, facts, form, h, input, loaded, select, show } from "../dom.js";
+import { badge, button, checks, destroy, facts, form, h, input, select, show } from "../dom.js";
 import { time } from "../format.js";
 import { grid } from "../grid.js";
+import { ticks, watched } from "../list.js";
 import { may } from "../rights.js";
-import { groups, invitations, once, users } from "./people.js";
+import { groups, invitations, lifetime, once, users } from "./people.js";
 import { sqlLogins, webhooks } from "./integrations.js";
 
 const SCOPES = ["read", "write", "admin"];
@@ -37,7 +38,7 @@ export function admin() {
  * @param {(draw: () => void) => Promise<HTMLElement>} work
  */
 function section(name, reason, work) {
-  return h("section", null, h("h2", null, name), loaded(reason, work));
+  return h("section", null, h("h2", null, name), watched(reason, ticks, work));
 }
 
 /**
@@ -68,20 +69,19 @@ async function keys(draw) {
 function addKey(draw, everybody) {
   const name = input({ required: true, maxlength: 200 });
   const scopes = checks("Scopes", SCOPES.map((scope) => [scope, scope]), ["read"]);
-  const days = input({ type: "number", min: 1, max: 36500, placeholder: "never" });
+  const { field, end } = lifetime();
   const user = h("select", null, h("option", { value: "" }, "me"), everybody.map((it) => h("option", { value: it.id }, it.email)));
   const made = h("div", { "aria-live": "polite" });
   const add = async () => {
-    const ends = days.value ? new Date(Date.now() + Number(days.value) * 86_400_000).toISOString() : null;
     const key = await post("/api-keys", {
       name: name.value,
       scopes: scopes.value(),
-      expires_at: ends,
+      expires_at: end(),
       user_id: /** @type {HTMLSelectElement} */ (user).value || null,
     });
     show(made, once(`The key ${key.name} is shown only once. Copy it now.`, key.key, draw));
   };
-  const fields = form([["Name", name], ["User", user], ["Days until it expires", days]], "Create the key", add);
+  const fields = form([["Name", name], ["User", user], field], "Create the key", add);
   fields.querySelector("label")?.after(scopes.field);
   return h("details", null, h("summary", null, "New key"), fields, made);
 }

@@ -7,7 +7,7 @@ import { stringify } from "../exact.js";
 import { counted } from "../format.js";
 import { saved } from "../guard.js";
 import { quoted, schema, sql, written } from "../tables.js";
-import { columnFields } from "./definition.js";
+import { columnList } from "./definition.js";
 
 /**
  * @typedef {import("../column_changes.js").Change} Change
@@ -23,10 +23,7 @@ export function alterTable(table, all, done) {
   const name = input({ value: table.name, required: true, pattern: "[a-z][a-z0-9_]*", autocapitalize: "off" });
   const description = input({ value: table.description ?? "" });
   const access = accessFields(table);
-  const place = h("div", null);
   const said = h("div", { "aria-live": "polite" });
-  /** @type {{before: Column | null, fields: ReturnType<typeof columnFields>}[]} */
-  let columns = [];
   /** @type {Column[]} */
   let removed = [];
   const bin = h("ul", { class: "chips", "aria-label": "Columns to remove" });
@@ -42,25 +39,10 @@ export function alterTable(table, all, done) {
     show(said);
   };
 
-  /** @param {string} text @param {Column | null} before */
-  const add = (text, before = null) => {
-    const fields = columnFields(
-      all,
-      text,
-      (element) => {
-        columns = columns.filter((it) => it.fields.element !== element);
-        element.remove();
-        if (before) {
-          removed = [...removed, before];
-        }
-        drawBin();
-      },
-      before,
-    );
-    columns.push({ before, fields });
-    place.append(fields.element);
-    return fields;
-  };
+  const { place, add, more, columns } = columnList(all, (before) => {
+    removed = [...removed, ...(before ? [before] : [])];
+    drawBin();
+  });
 
   for (const column of written(table)) {
     // The key that the platform generates is nobody's to change.
@@ -71,11 +53,11 @@ export function alterTable(table, all, done) {
 
   /** The definition of all columns, those that are to be removed among them: they are dropped afterwards. */
   const body = () => {
-    const given = columns.map(({ before, fields }) => {
+    const given = columns().map(({ before, fields }) => {
       const value = fields.value();
       return before && before.name !== value.name ? { ...value, renamed_from: before.name } : value;
     });
-    const called = new Map(columns.flatMap(({ before, fields }) => (before ? [/** @type {[string, string]} */ ([before.name, fields.value().name])] : [])));
+    const called = new Map(columns().flatMap(({ before, fields }) => (before ? [/** @type {[string, string]} */ ([before.name, fields.value().name])] : [])));
     const left = removed.map((it) => ({ name: it.name, data_type: it.data_type, is_nullable: it.is_nullable, is_unique: it.is_unique, unit: it.unit, label: it.label, description: it.description, default: it.default, ...(it.is_foreign_key ? { references: it.foreign_key_table_name } : {}) }));
     return {
       ...(name.value.trim() === table.name ? {} : { renamed_from: table.name }),
@@ -91,7 +73,7 @@ export function alterTable(table, all, done) {
 
   /** @returns {Promise<Change[]>} */
   const changes = async () => {
-    const kept = columns.flatMap(({ before, fields }) => (before ? columnChanges(before, fields.value()) : fields.value().name ? [{ words: `${fields.value().name} is added, empty in every row` }] : []));
+    const kept = columns().flatMap(({ before, fields }) => (before ? columnChanges(before, fields.value()) : fields.value().name ? [{ words: `${fields.value().name} is added, empty in every row` }] : []));
     const lost = await Promise.all(
       removed.map(async (column) => {
         const { data } = await sql(`select count(${quoted(column.sql_column_name)}) from ${quoted(table.sql_table_name ?? table.name)}`);
@@ -154,10 +136,10 @@ export function alterTable(table, all, done) {
     place,
     bin,
     access.element,
-    h("p", { class: "pages" }, h("button", { type: "button", click: () => add("").named.focus() }, "Another column"), go),
+    h("p", { class: "pages" }, more, go),
     said,
   );
-  return columns.length ? form : failure("This table has no column that can be changed.");
+  return columns().length ? form : failure("This table has no column that can be changed.");
 }
 
 /**

@@ -1,11 +1,12 @@
 // The agent: questions, answers, and what it did for them.
 
 import { every, get, sending } from "../api.js";
-import { destroy, failure, h, load, loaded, show, titled } from "../dom.js";
+import { destroy, failure, h, loaded, show, titled } from "../dom.js";
 import { stringify } from "../exact.js";
 import { time } from "../format.js";
 import { chart } from "../figure.js";
 import { grid } from "../grid.js";
+import { ticks, watched } from "../list.js";
 import { markdown } from "../markdown.js";
 import { missing } from "../rights.js";
 import { follow } from "../stream.js";
@@ -13,7 +14,7 @@ import { undo } from "./executions.js";
 
 /** The list of chats, and a new question. */
 export function chats() {
-  const place = loaded("Reading the chats", async (draw) => {
+  const place = watched("Reading the chats", ticks, async (draw) => {
     const row = (/** @type {Api["AgentChat"]} */ it) => [
       h("a", { href: `#/chat/${it.id}` }, it.title),
       time(it.updated_at),
@@ -31,14 +32,20 @@ export function chats() {
  */
 export function chat(id) {
   const title = h("h1", null, "Chat");
-  const messages = h("div", { class: "chat" });
-  load(messages, "Reading the chat", async () => {
+  let before = "";
+  const messages = watched("Reading the chat", ticks, async () => {
     const it = await get(`/agent/chats/${id}`);
+    const now = stringify(it.messages);
+    if (now === before) {
+      return undefined;
+    }
+    before = now;
     show(title, it.title);
     titled(it.title);
     const reverts = new Map();
     return h("div", null, it.messages.map((/** @type {Api["AgentMessage"]} */ one) => message(one, id, reverts)));
   });
+  messages.classList.add("chat");
   return [h("p", null, h("a", { href: "#/chat" }, "← Chats")), title, messages, question(id, messages)];
 }
 
@@ -155,7 +162,8 @@ function question(chat, place) {
     const asked = prompt.value;
     const told = h("div", { class: "answer" }, h("span", { class: "quiet" }, "The agent thinks…"));
     const calls = h("div", null);
-    place.append(bubble("user", h("div", { class: "told" }, asked)), bubble("assistant", h("div", { "aria-live": "polite" }, calls, told)));
+    const shown = h("div", { class: "asking", "aria-live": "polite" }, calls, told);
+    place.append(bubble("user", h("div", { class: "told" }, asked)), bubble("assistant", shown));
     prompt.value = "";
     const ending = new AbortController();
     stop.onclick = () => ending.abort();
@@ -167,6 +175,7 @@ function question(chat, place) {
       if (now && now !== chat && place.isConnected) {
         location.hash = `#/chat/${now}`;
       }
+      shown.classList.remove("asking");
     } catch (error) {
       show(told, failure(error));
     }

@@ -2,13 +2,14 @@
 
 import { choice, flag, several } from "../choices.js";
 import { axes, axisOf, placeOn, series, storedPlace } from "../curves.js";
-import { failure, h, show } from "../dom.js";
+import { button, failure, h, show } from "../dom.js";
 import { numberOf } from "../exact.js";
 import { filterBar, filters } from "../filters.js";
 import { CALENDAR, clockAt, counted, distinctly, naturally, number, text } from "../format.js";
 import { heatMap, scale } from "../heat.js";
+import { watching, writesTo } from "../list.js";
 import { LEGEND, plot, plotTools } from "../plot.js";
-import { saveValues } from "../saving.js";
+import { savePicture, saveValues } from "../saving.js";
 import { MEASURES, extent, lastCommon, meanCurve, measured, plateOf, sequential, wellOf } from "../science.js";
 import { address, change, values } from "../state.js";
 import { keyOf, labelOf, named, names as namesOf, read, rowLink, title, written } from "../tables.js";
@@ -428,6 +429,7 @@ export function curveView(subject) {
       return { it, value: value !== null && isSlope ? value * 3_600_000 : value };
     });
     const range_ = extent(found.map((each) => each.value));
+    const seen = name ? `${name} of each well` : what;
     const groups = name ? colored(shown) : [];
     const colors = new Map(groups.map((it) => [it.key, it]));
     const distinct = [...new Set(groups.map((it) => it.group ?? ""))];
@@ -449,14 +451,16 @@ export function curveView(subject) {
             ...(group ? { color: sequential(placeOf(group.group)) } : {}),
           };
         });
-      return h("figure", null, caption(plateName, own), heatMap(size, spots, range_, { ...(isPlace && axis.zone ? { brief } : {}), label: `${plateName} ${name ? `${name} of each well` : what}` }));
+      return h("figure", null, caption(plateName, own), heatMap(size, spots, range_, { ...(isPlace && axis.zone ? { brief } : {}), label: `${plateName} ${seen}` }));
     });
     const legend = name
       ? h("ul", { class: "chips" }, distinct.map((it) => h("li", { class: "chip" }, swatch(sequential(placeOf(it))), it)))
       : scale(range_, what, isPlace ? placed : number);
     const save = () =>
       saveValues(["plate", "well", labelOf(wells), what], found.map(({ it, value }) => [it.plate, it.wellName, it.name, isPlace && value !== null ? stored(value) : value]), `${fileName()}-wells.csv`);
-    show(place, legend, h("div", { class: `plates${parts.length === 1 ? " one" : ""}` }, parts), h("p", null, h("button", { type: "button", click: save }, "CSV")));
+    const drawn = h("div", null, legend, h("div", { class: `plates${parts.length === 1 ? " one" : ""}` }, parts));
+    const picture = () => savePicture(drawn, `${fileName()}-wells.png`, `${table.name}: ${seen}`);
+    show(place, drawn, h("p", { class: "plot-tools" }, button("PNG", picture), h("button", { type: "button", click: save }, "CSV")));
     const placedWells = found.filter(({ it }) => it.well);
     return name ? `${counted(placedWells.length, "well")}.` : `${counted(placedWells.filter(({ value }) => value !== null).length, "value")} of ${counted(placedWells.length, "well")}.`;
   }
@@ -470,7 +474,8 @@ export function curveView(subject) {
   }
 
   arrange();
-  readCurves();
+  const drawing = h("div", null, pins, told, notes, place);
+  watching(drawing, readCurves, writesTo(table.name, wells.name, plate?.foreign_key_table_name));
   const chosen = plate ? plateChips(subject, readCurves) : null;
   return h(
     "div",
@@ -482,10 +487,7 @@ export function curveView(subject) {
     h("div", { class: "fields" }, owners.length > 1 ? of.field : null, across.field, up.field, second.field, layout.field, well.field, color.field, measure.field, band.field, blank.field, logY.field, logX.field),
     h("details", { open: by.value().length > 0 }, h("summary", null, "Conditions"), by.field),
     step,
-    pins,
-    told,
-    notes,
-    place,
+    drawing,
     h("p", { class: "quiet" }, "Drag over a part of a plot to zoom in, double-click to reset, click a curve or a well to open its row, with Shift to highlight a curve."),
   );
 }

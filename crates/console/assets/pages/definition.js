@@ -40,7 +40,7 @@ function select(options, disabled = false) {
  * @param {(element: HTMLElement) => void} removed
  * @param {Column | null} [before] the column as it is; null for a new one
  */
-export function columnFields(all, name, removed, before = null) {
+function columnFields(all, name, removed, before = null) {
   const named = input({ value: name, pattern: "[a-z][a-z0-9_]*", maxlength: 63, autocapitalize: "off" });
   const targets = all.filter((table) => table.semantic_category !== "raw" && table.columns.some((it) => it.is_primary_key));
   const type = typeChoice(targets, before);
@@ -87,6 +87,30 @@ export function columnFields(all, name, removed, before = null) {
 }
 
 /**
+ * Columns of a table that are added and removed.
+ * @param {Table[]} all
+ * @param {(before: Column | null) => void} [removed]
+ */
+export function columnList(all, removed = () => {}) {
+  const place = h("div", null);
+  /** @type {{before: Column | null, fields: ReturnType<typeof columnFields>}[]} */
+  let columns = [];
+  const add = (/** @type {string} */ text, /** @type {Column | null} */ before = null) => {
+    const remove = (/** @type {HTMLElement} */ element) => {
+      columns = columns.filter((it) => it.fields.element !== element);
+      element.remove();
+      removed(before);
+    };
+    const fields = columnFields(all, text, remove, before);
+    columns.push({ before, fields });
+    place.append(fields.element);
+    return fields;
+  };
+  const more = h("button", { type: "button", click: () => add("").named.focus() }, "Another column");
+  return { place, add, more, columns: () => columns };
+}
+
+/**
  * The form.
  * @param {Table[]} all
  */
@@ -94,19 +118,8 @@ export function definition(all) {
   const name = input({ required: true, pattern: "[a-z][a-z0-9_]*", maxlength: 63, placeholder: "sample", autocapitalize: "off" });
   const description = input();
   const kind = h("select", null, h("option", { value: "curated" }, "rows (curated)"), h("option", { value: "raw" }, "points of curves (raw)"));
-  const place = h("div", null);
+  const { place, add, more, columns } = columnList(all);
   const told = h("div", { "aria-live": "polite" });
-  /** @type {ReturnType<typeof columnFields>[]} */
-  let columns = [];
-  const add = (/** @type {string} */ text) => {
-    const made = columnFields(all, text, (element) => {
-      columns = columns.filter((it) => it.element !== element);
-      element.remove();
-    });
-    columns.push(made);
-    place.append(made.element);
-    return made;
-  };
   add("name");
   const go = h("button", { class: "primary" }, "Define the table");
   const send = once(go, told, async () => {
@@ -114,7 +127,7 @@ export function definition(all) {
     if (all.some((it) => it.name === table)) {
       throw new Error(`There is a table "${table}" already. It is changed on its page.`);
     }
-    const values = columns.map((it) => it.value()).filter((it) => it.name);
+    const values = columns().map((it) => it.fields.value()).filter((it) => it.name);
     const body = { description: description.value || null, semantic_category: kind.value, columns: values };
     await call("PUT", `/tables/${encodeURIComponent(table)}`, body);
     location.hash = `#/tables/${encodeURIComponent(table)}`;
@@ -125,7 +138,7 @@ export function definition(all) {
     h("div", { class: "fields" }, labeled("Name", name), labeled("Description", description), labeled("Holds", kind)),
     h("p", { class: "quiet" }, "Names: a lower-case letter, then lower-case letters, digits and underscores. A table of rows gets a key id unless a column is the primary key; points need a column that refers to the row they belong to."),
     place,
-    h("p", { class: "pages" }, h("button", { type: "button", click: () => add("").named.focus() }, "Another column"), go),
+    h("p", { class: "pages" }, more, go),
     told,
   );
 }

@@ -1,23 +1,20 @@
 // The computer beside an instrument: its last report, and a band of the last seven days.
 
 import { get } from "../api.js";
-import { badge, facts, h, loaded, s } from "../dom.js";
+import { badge, facts, h, s, stateWords } from "../dom.js";
 import { instant, time } from "../format.js";
 import { grid } from "../grid.js";
+import { ticks, watched } from "../list.js";
 
 /** Length of the band in units of its drawing. */
 const LENGTH = 1000;
-
-/** What there is of a status, in the words of the page. */
-const WORDS = /** @type {Record<string, string>} */ ({ online: "online", offline: "offline", error: "has trouble" });
-
-const KINDS = /** @type {Record<string, string>} */ ({ online: "completed", offline: "cancelled", error: "failed" });
 
 /**
  * @param {string} id of the instrument
  */
 export function device(id) {
-  const place = loaded("Reading the device's status", async () => {
+  const live = (/** @type {string} */ type) => ticks(type) || type.startsWith("instrument.");
+  const place = watched("Reading the device's status", live, async () => {
     const [status, report] = await Promise.all([get(`/instruments/${id}/device-status`), get(`/instruments/${id}/device`)]);
     if (status.current_status === null) {
       const words = "No computer has reported for this instrument yet. labdata-watch reports every minute while it runs.";
@@ -26,13 +23,6 @@ export function device(id) {
     return h("div", null, now(status, report), band(status), periods(status));
   });
   return h("section", null, h("h2", null, "Its computer"), place);
-}
-
-/**
- * @param {string} status
- */
-function statusBadge(status) {
-  return badge(WORDS[status], KINDS[status]);
 }
 
 /**
@@ -45,7 +35,7 @@ function now(status, report) {
   const troubles = details.filter(([, count]) => count).map(([kind, count]) => `${count} ${kind}`);
   const said = typeof report.detail === "string" ? report.detail : troubles.join(", ");
   return facts([
-    ["Now", statusBadge(current.value)],
+    ["Now", badge(current.value)],
     ["Since", time(current.since)],
     ["Last report", time(report.last_seen)],
     ["Program", report.app_version ?? "–"],
@@ -65,7 +55,7 @@ function band(status) {
   const part = (/** @type {Api["DeviceStatusPeriod"]} */ it) => {
     // One minute of a week is less than a dot, and the one with the trouble should be seen.
     const width = Math.max(at(it.last_seen) - at(it.first_seen), 2);
-    const words = `${WORDS[it.status]}, ${instant(it.first_seen)} to ${instant(it.last_seen)}`;
+    const words = `${stateWords(it.status)}, ${instant(it.first_seen)} to ${instant(it.last_seen)}`;
     return s("rect", { class: it.status, x: at(it.first_seen), width, height: 24 }, s("title", {}, words));
   };
   const label = `Status of the computer over the last ${Math.round((end - start) / 86_400_000)} days`;
@@ -79,7 +69,7 @@ function band(status) {
  */
 function periods(status) {
   const row = (/** @type {Api["DeviceStatusPeriod"]} */ it) => [
-    statusBadge(it.status),
+    badge(it.status),
     time(it.first_seen),
     time(it.last_seen),
     it.app_version ?? "",

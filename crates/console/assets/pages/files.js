@@ -64,7 +64,7 @@ export function files() {
   instrument.addEventListener("change", find);
   return [
     h("h1", null, "Files"),
-    may("write") ? uploads(() => {}) : "",
+    may("write") ? uploads() : "",
     h("form", { class: "bar", submit: find }, search, extensions, instrument, h("button", null, "Filter")),
     listed.place,
   ];

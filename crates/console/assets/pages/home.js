@@ -1,53 +1,27 @@
 // What is new: the inbox, runs that need somebody, the newest files and executions.
 
 import { get, sending } from "../api.js";
-import { badge, button, h, load } from "../dom.js";
+import { badge, button, h } from "../dom.js";
 import { time } from "../format.js";
 import { grid } from "../grid.js";
+import { watched } from "../list.js";
 import { may } from "../rights.js";
-import { happenings } from "../stream.js";
 import { viewList } from "../views.js";
-
-/** Pause between an event and reading again, in ms: events come in groups. */
-const PAUSE = 300;
 
 /** The first page. */
 export function home() {
-  const [inbox, runs, ended, files] = [0, 1, 2, 3].map(() => h("div", { "aria-live": "polite" }));
-  const draw = {
-    inbox: () => load(inbox, "Reading the inbox", () => notices(draw.inbox)),
-    runs: () => load(runs, "Reading the runs", busy),
-    ended: () => load(ended, "Reading the executions", newest),
-    files: () => load(files, "Reading the files", uploads),
+  const part = (/** @type {string} */ name, /** @type {string} */ reason, /** @type {string[]} */ types, /** @type {(again: () => void) => Promise<Node>} */ work) => {
+    const place = watched(reason, (type) => types.some((it) => type.startsWith(it)), work);
+    place.setAttribute("aria-live", "polite");
+    return h("section", null, h("h2", null, name), place);
   };
-  const due = new Set();
-  const happened = (/** @type {{type: string}} */ { type }) => {
-    if (type.startsWith("notification.")) {
-      due.add("inbox");
-    } else if (type.startsWith("job_execution.") || type === "data.written") {
-      due.add("runs").add("ended");
-    } else if (type.startsWith("file.")) {
-      due.add("files");
-    }
-    setTimeout(() => {
-      for (const name of [...due]) {
-        due.delete(name);
-        draw[/** @type {keyof typeof draw} */ (name)]();
-      }
-    }, PAUSE);
-  };
-  happenings(happened, () => Object.values(draw).forEach((each) => each()));
+  const runs = ["job_execution.", "data.written"];
   return [
     h("h1", null, "Home"),
     h("section", null, h("h2", null, "Saved views"), viewList()),
-    h("section", null, h("h2", null, "Inbox"), inbox),
-    h("section", null, h("h2", null, "Running, waiting or failed"), runs),
-    h(
-      "div",
-      { class: "columns" },
-      h("section", null, h("h2", null, "Newest executions"), ended),
-      h("section", null, h("h2", null, "Newest files"), files),
-    ),
+    part("Inbox", "Reading the inbox", ["notification."], notices),
+    part("Running, waiting or failed", "Reading the runs", runs, busy),
+    h("div", { class: "columns" }, part("Newest executions", "Reading the executions", runs, newest), part("Newest files", "Reading the files", ["file."], uploads)),
   ];
 }
 

@@ -1,17 +1,17 @@
 // Instruments: which there are, and the computer beside each.
 
 import { every, get } from "../api.js";
-import { h, loaded, titled } from "../dom.js";
+import { h, titled } from "../dom.js";
 import { time } from "../format.js";
 import { grid } from "../grid.js";
-import { watched } from "../list.js";
+import { ticks, watched } from "../list.js";
 import { may } from "../rights.js";
 import { address } from "../state.js";
 import { device } from "./device.js";
 
 /** The list of instruments. */
 export function instruments() {
-  const place = loaded("Reading the instruments", async () => {
+  const place = watched("Reading the instruments", ticks, async () => {
     const all = await every("/instruments");
     const row = (/** @type {Api["Instrument"]} */ it) => [
       h("a", { href: `#/instruments/${it.id}` }, it.name),
@@ -29,12 +29,12 @@ export function instruments() {
  * @param {string} id
  */
 export function instrument(id) {
-  const place = loaded("Reading the instrument", async () => {
+  const place = watched("Reading the instrument", ticks, async () => {
     const it = await get(`/instruments/${id}`);
     titled(it.name);
-    return h("div", null, h("h1", null, it.name), it.description ? h("p", null, it.description) : null, device(id), files(id));
+    return h("div", null, h("h1", null, it.name), it.description ? h("p", null, it.description) : null);
   });
-  return [h("p", { class: "crumbs" }, h("a", { href: "#/instruments" }, "← Instruments")), place];
+  return [h("p", { class: "crumbs" }, h("a", { href: "#/instruments" }, "← Instruments")), place, device(id), files(id)];
 }
 
 /**

@@ -5,7 +5,7 @@ import { badge, button, destroy, form, h, input, load, select, show } from "../d
 import { time } from "../format.js";
 import { grid } from "../grid.js";
 import { missing } from "../rights.js";
-import { once } from "./people.js";
+import { lifetime, once } from "./people.js";
 
 const FORMATS = /** @type {[string, string][]} */ ([
   ["standard", "Standard Webhooks"],
@@ -15,8 +15,6 @@ const FORMATS = /** @type {[string, string][]} */ ([
 
 /** Deliveries that are listed. */
 const DELIVERIES = 50;
-
-const STATES = /** @type {Record<string, string>} */ ({ delivered: "completed", failed: "failed", pending: "queued" });
 
 /**
  * @param {() => void} draw
@@ -61,13 +59,13 @@ function deliveries(webhook, place) {
     const row = (/** @type {any} */ it) => [
       it.type,
       time(it.at),
-      badge(it.status, STATES[it.status]),
+      badge(it.status),
       it.attempts,
       it.response_status,
       it.error ?? "",
       button("Send again", sending("POST", `${path}/${it.id}/resend`, undefined, () => deliveries(webhook, place))),
     ];
-    return h("div", null, h("h3", null, `${all.length < DELIVERIES ? "Deliveries" : `The newest ${DELIVERIES} deliveries`} to ${webhook.url}`), grid(["Event", "When", "Status", "Tries", "Answer", "Error", "Send again"], all.map(row), "Nothing was sent yet.", "Deliveries"));
+    return h("div", { class: "asking" }, h("h3", null, `${all.length < DELIVERIES ? "Deliveries" : `The newest ${DELIVERIES} deliveries`} to ${webhook.url}`), grid(["Event", "When", "Status", "Tries", "Answer", "Error", "Send again"], all.map(row), "Nothing was sent yet.", "Deliveries"));
   });
 }
 
@@ -87,14 +85,13 @@ export async function sqlLogins(draw) {
   const all = await every("/sql-logins");
   const place = h("div", { "aria-live": "polite" });
   const name = input({ required: true, maxlength: 200, placeholder: "Grafana in the hall" });
-  const days = input({ type: "number", min: 1, max: 36500, placeholder: "never" });
+  const { field, end } = lifetime();
   const add = async () => {
-    const ends = days.value ? new Date(Date.now() + Number(days.value) * 86_400_000).toISOString() : null;
-    const made = await post("/sql-logins", { name: name.value, expires_at: ends });
+    const made = await post("/sql-logins", { name: name.value, expires_at: end() });
     const examples = Object.entries(TOOLS).flatMap(([tool, title]) => [h("dt", null, title), h("dd", null, h("code", { class: "secret" }, made.examples[tool]))]);
     show(place, once("Tools connect by this URL, which holds the password and is shown only once.", made.dsn, draw), h("details", null, h("summary", null, "Lines for tools"), h("dl", null, examples)));
   };
-  const fields = form([["For", name], ["Days until it expires", days]], "Make the login", add);
+  const fields = form([["For", name], field], "Make the login", add);
   const row = (/** @type {any} */ it) => [
     it.name,
     h("code", null, it.user),

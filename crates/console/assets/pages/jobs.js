@@ -12,7 +12,7 @@ import { may, where } from "../rights.js";
 import { address } from "../state.js";
 import { sql } from "../tables.js";
 import { filePicker, parameters } from "./parameters.js";
-import { publishBadge, publishing } from "./publishing.js";
+import { publishing } from "./publishing.js";
 import { oldFiles, triggerForm, triggerWords } from "./triggers.js";
 
 const EXAMPLE = `# /// script
@@ -26,7 +26,6 @@ print(lab.tables())
 
 /** The list of jobs. */
 export function jobs() {
-  let isOpen = false;
   const place = watched("Reading the jobs", (type) => type.startsWith("job_execution.") || type === "data.written", async () => {
     // An execution that a script elsewhere opens leaves a job of its name, which has no script here.
     const [all, { data }] = await Promise.all([get("/jobs"), sql("select job_id from job_execution group by 1 having count(script_version) = 0")]);
@@ -36,12 +35,12 @@ export function jobs() {
       h("a", { href: `#/jobs/${it.id}` }, it.name),
       it.description ?? "",
       it.trigger ? triggerWords(it.trigger) : "by hand",
-      publishBadge(it.publish_status),
+      badge(it.publish_status),
     ];
     const none = ["There is no job yet. A job is a Python script that the platform runs: by hand, on a schedule or when a file arrives. ", may("write") ? opens("Write the first job", make) : null];
     const columns = ["Job", "Description", "Runs", "Script"];
     const names = all.filter(isName);
-    const others = h("details", { open: isOpen, toggle: () => (isOpen = others.hasAttribute("open")) }, h("summary", null, `Names of what scripts elsewhere wrote (${names.length})`), grid(columns.slice(0, 2), names.map((/** @type {Api["Job"]} */ it) => row(it).slice(0, 2)), "", "Names of executions"));
+    const others = h("details", null, h("summary", null, `Names of what scripts elsewhere wrote (${names.length})`), grid(columns.slice(0, 2), names.map((/** @type {Api["Job"]} */ it) => row(it).slice(0, 2)), "", "Names of executions"));
     return h("div", null, grid(columns, all.filter((/** @type {Api["Job"]} */ it) => !isName(it)).map(row), none), names.length ? others : null);
   });
   const name = input({ required: true, maxlength: 200 });

@@ -1,7 +1,7 @@
 // The form of a job's parameters, from their definitions.
 
 import { get } from "../api.js";
-import { failure, h, input, show } from "../dom.js";
+import { failure, h, input, paused, show } from "../dom.js";
 import { instant } from "../format.js";
 import { pixels } from "../images.js";
 import { quoted, sql } from "../tables.js";
@@ -190,11 +190,7 @@ export function filePicker() {
       show(said, failure(error));
     }
   };
-  let due = 0;
-  search.addEventListener("input", () => {
-    clearTimeout(due);
-    due = setTimeout(look, PAUSE);
-  });
+  search.addEventListener("input", paused(PAUSE, look));
   look();
   return { field: h("span", { class: "bar inline" }, search, list, said), value: () => list.value || null };
 }

@@ -28,6 +28,13 @@ export function once(words, secret, done) {
   return h("div", null, h("p", null, words), h("p", { class: "bar" }, text, button("Copy", copy), said, h("button", { type: "button", click: done }, "I have it")));
 }
 
+/** A field for the time after which a key or login ends, and the moment that it says; null for never. */
+export function lifetime() {
+  const days = input({ type: "number", min: 1, max: 36500, placeholder: "never" });
+  const end = () => (days.value ? new Date(Date.now() + Number(days.value) * 86_400_000).toISOString() : null);
+  return { field: /** @type {[string, HTMLElement]} */ (["Days until it expires", days]), end };
+}
+
 /**
  * @param {() => void} draw
  */
@@ -83,7 +90,7 @@ export async function groups(draw) {
       await call("PATCH", `/groups/${it.id}`, { members: chosen.value() });
       draw();
     };
-    show(place, chosen.field, button("Save the members", save, "primary"));
+    show(place, h("div", { class: "asking" }, chosen.field, button("Save the members", save, "primary")));
   };
   const row = (/** @type {any} */ it) => [
     it.name,

@@ -6,7 +6,7 @@ import { drawable } from "../exact.js";
 import { counted, time } from "../format.js";
 import { grid } from "../grid.js";
 import { heatMap, scale } from "../heat.js";
-import { list, watched } from "../list.js";
+import { list, watched, writesTo } from "../list.js";
 import { extent, plateOf, wellOf } from "../science.js";
 import { address, change, isFiltered, values } from "../state.js";
 import { keyOf, labelOf, named, nonempty, plateColumn, quoted, references, schema, sql, title, written } from "../tables.js";
@@ -147,7 +147,6 @@ function listOf(table, owner, wells, column, all) {
     if (data.length < 2) {
       return h("div", null, curveView({ table, owner, owners: references(table), wells, plate: column, all }), saveView());
     }
-    const sources = [table.name, wells.name, other?.name];
     const listed = list({
       reason: "Reading the plates",
       one: "plate",
@@ -155,7 +154,7 @@ function listOf(table, owner, wells, column, all) {
       cards,
       empty: () => "No plate has that in its name.",
       read,
-      live: (type, { table }) => type === "job_execution.reverted" || (type === "data.written" && sources.includes(table)),
+      live: writesTo(table.name, wells.name, other?.name),
     });
     const search = h("input", { type: "search", "aria-label": "Part of a plate's name", placeholder: "part of the name", value: wanted() });
     const find = (/** @type {Event} */ event) => {

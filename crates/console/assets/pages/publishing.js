@@ -5,17 +5,6 @@ import { sideBySide } from "../code.js";
 import { badge, button, folded, h, loaded } from "../dom.js";
 import { may } from "../rights.js";
 
-const WORDS = /** @type {Record<string, string>} */ ({ draft: "draft", in_review: "in review", published: "published" });
-
-const KINDS = /** @type {Record<string, string>} */ ({ draft: "cancelled", in_review: "running", published: "completed" });
-
-/**
- * @param {string} status
- */
-export function publishBadge(status) {
-  return badge(WORDS[status], KINDS[status]);
-}
-
 /**
  * The status of a job's script, with buttons for what the caller may do.
  * @param {Api["JobWithCode"]} it
@@ -35,7 +24,7 @@ export function publishing(it, draw) {
     "section",
     null,
     h("h2", null, "Publishing"),
-    h("p", null, `Version ${it.version_number} is `, publishBadge(it.publish_status), words(it)),
+    h("p", null, `Version ${it.version_number} is `, badge(it.publish_status), words(it)),
     it.trigger_blocked ? h("p", { class: "failure" }, `The trigger starts nothing: ${it.trigger_blocked}.`) : null,
     buttons.length ? h("p", { class: "bar" }, buttons) : null,
     it.published_version !== null && it.published_version !== it.version_number ? changes(it, it.published_version) : null,

@@ -2,10 +2,11 @@
 
 import { every, post } from "../api.js";
 import { axes, axisOf, series } from "../curves.js";
-import { destroy, failure, folded, h, load, loaded, show, titled, toast } from "../dom.js";
+import { destroy, failure, folded, h, load, show, titled, toast } from "../dom.js";
 import { isNumber } from "../exact.js";
 import { counted, time } from "../format.js";
 import { grid } from "../grid.js";
+import { watched, watching, writesTo } from "../list.js";
 import { plot, plotTools } from "../plot.js";
 import { mayLeave } from "../guard.js";
 import { mayWrite } from "../rights.js";
@@ -25,7 +26,8 @@ const REFERRING = 20;
  */
 export function row(tableName, id) {
   const title = h("h1", null, id);
-  const place = loaded("Reading the row", async (again) => {
+  const more = h("div", null);
+  const place = watched("Reading the row", writesTo(tableName), async (again) => {
     const all = await schema();
     const table = named(all, tableName);
     const key = /** @type {Column} */ (table.columns.find((it) => it.name === keyOf(table)));
@@ -37,10 +39,13 @@ export function row(tableName, id) {
     const name = String(nonempty(body[0][labelOf(table)] ?? id));
     show(title, name);
     titled(name);
+    if (!more.hasChildNodes()) {
+      show(more, ...referring(table, all, body[0][key.name]));
+    }
     return one(table, all, body[0], await names(table, all, body), again);
   });
   const list = h("a", { href: `#/tables/${encodeURIComponent(tableName)}` }, `← ${tableName}`);
-  return [h("p", { class: "crumbs" }, list), title, place];
+  return [h("p", { class: "crumbs" }, list), title, place, more];
 }
 
 /**
@@ -59,26 +64,25 @@ function one(table, all, found, known, again) {
     return exact(column, value, known);
   };
   const values = written(table).map((column) => h("div", null, h("dt", null, nameOf(table, column.name)), h("dd", null, shown(column))));
-  const referring = all.flatMap((other) =>
-    references(other)
-      .filter((column) => column.foreign_key_table_name === table.name)
-      .map((column) => ({ other, column })),
-  );
-  const curves = referring.filter(({ other }) => other.semantic_category === "raw");
-  const rows = referring.filter(({ other }) => other.semantic_category !== "raw");
-  const key = found[keyOf(table)];
-  const isKept = hasRows(table);
-  return h(
-    "div",
-    null,
-    h("dl", null, values),
-    origin(found),
-    asPlate(table, all, key),
-    isKept && mayWrite(table) ? changes(table, all, found, known, again) : null,
-    curves.map(({ other, column }) => curve(other, column, key)),
-    rows.map(({ other, column }) => referringRows(other, all, column, key)),
-    isKept ? history(table, all, key, again) : null,
-  );
+  const isChanged = hasRows(table) && mayWrite(table);
+  return h("div", null, h("dl", null, values), origin(found), asPlate(table, all, found[keyOf(table)]), isChanged ? changes(table, all, found, known, again) : null);
+}
+
+/**
+ * The curves of a row, the rows that refer to it, and its history, each of which follows events by itself.
+ * @param {Table} table
+ * @param {Table[]} all
+ * @param {any} key
+ */
+function referring(table, all, key) {
+  const from = all.flatMap((other) => references(other).flatMap((column) => (column.foreign_key_table_name === table.name ? [{ other, column }] : [])));
+  const curves = from.filter(({ other }) => other.semantic_category === "raw");
+  const rows = from.filter(({ other }) => other.semantic_category !== "raw");
+  return [
+    ...curves.map(({ other, column }) => curve(other, column, key)),
+    ...rows.map(({ other, column }) => referringRows(other, all, column, key)),
+    hasRows(table) ? history(table, all, key) : null,
+  ];
 }
 
 /** Leads to the curves of a row that wells refer to as their plate. @param {Table} table @param {Table[]} all @param {any} key */
@@ -121,12 +125,11 @@ function origin(found) {
  * @param {Table} table
  * @param {Table[]} all
  * @param {any} key
- * @param {() => void} again
  */
-function history(table, all, key, again) {
+function history(table, all, key) {
   const path = `/tables/${encodeURIComponent(table.name)}/rows/${encodeURIComponent(String(key))}`;
   return folded("History", () =>
-    loaded("Reading the history", async () => {
+    watched("Reading the history", writesTo(table.name), async (again) => {
       const body = await every(`${path}/history`);
       const sides = body.flatMap((/** @type {any} */ it) => ["before", "after"].map((side) => Object.fromEntries(Object.entries(it.changed ?? {}).map(([name, change]) => [name, change[side]]))));
       const known = await names(table, all, sides).catch(() => new Map());
@@ -171,7 +174,8 @@ function changes(table, all, found, known, again) {
     }
     try {
       const what = `Delete ${name}${await alsoDeleted(table, rows, "it")}`;
-      show(place, h("p", null, "The row's history keeps its values: a revert of the deletion that restores brings it back."), h("button", { type: "button", class: "danger", click: remove }, what));
+      const kept = h("p", { class: "asking" }, "The row's history keeps its values: a revert of the deletion that restores brings it back.");
+      show(place, kept, h("button", { type: "button", class: "danger", click: remove }, what));
     } catch (error) {
       show(place, failure(error));
     }
@@ -231,7 +235,7 @@ function curve(table, column, key) {
     figure.draw([{ ...one, name: shown.value }], axisOf(table, x, [one]), axis).catch((error) => show(told, failure(error)));
   };
   if (y) {
-    again();
+    watching(place, again, writesTo(table.name));
   }
   return h("section", null, h("h2", null, h("a", { href: `#/plates/${table.name}` }, table.name)), place);
 }
@@ -244,7 +248,7 @@ function curve(table, column, key) {
  * @param {any} key
  */
 function referringRows(table, all, column, key) {
-  const place = loaded("Reading rows", async () => {
+  const place = watched("Reading rows", writesTo(table.name), async () => {
     const filters = { [column.name]: key };
     const { body } = await read(table, { filters, limit: REFERRING + 1 });
     const own = keyOf(table);

@@ -6,7 +6,7 @@ import { isNumber } from "../exact.js";
 import { filterBar, filters } from "../filters.js";
 import { instant, text } from "../format.js";
 import { grid } from "../grid.js";
-import { PAGE, list, watched } from "../list.js";
+import { PAGE, list, watched, writesTo } from "../list.js";
 import { picture } from "../picture.js";
 import { may, mayWrite } from "../rights.js";
 import { rowForm } from "../row_form.js";
@@ -134,7 +134,7 @@ function rows(found, all, draw) {
   // A file's page leads here with the file.
   importing?.toggleAttribute("open", values().has("_import"));
   // Cells show names of the rows that are referred to.
-  const shownTables = new Set([found.name, ...found.columns.map((it) => it.foreign_key_table_name)]);
+  const writes = writesTo(found.name, ...found.columns.map((it) => it.foreign_key_table_name));
   const listed = list({
     reason: "Reading rows",
     one: isRaw ? "point" : "row",
@@ -149,7 +149,7 @@ function rows(found, all, draw) {
     row: (/** @type {any} */ it) => shown().map((column) => (sheet ? sheet.cell(it, column) : shownCell(content(it, column), it[column.name], column))),
     empty: () => (isFiltered() ? "No row meets the condition." : adding && importing ? ["No rows yet. ", opens("Add the first row", adding), " ", opens("Fill it from a file", importing)] : isRaw ? "No points yet. Scripts and readers of instruments' files write them." : "No rows yet."),
     // What was then does not change.
-    live: (type, data) => !asOf() && (type === "job_execution.reverted" || (type === "data.written" && shownTables.has(data.table))),
+    live: (type, data) => !asOf() && writes(type, data),
     retry: draw,
   });
   const name = encodeURIComponent(found.name);

@@ -1,7 +1,7 @@
 // What starts a job by itself.
 
 import { call, every, get, post, sending } from "../api.js";
-import { button, check, destroy, form, h, input, labeled, load, loaded, select, show, toast } from "../dom.js";
+import { button, check, destroy, form, h, input, labeled, load, loaded, paused, select, show, toast } from "../dom.js";
 import { stringify } from "../exact.js";
 import { counted } from "../format.js";
 import { grid } from "../grid.js";
@@ -113,16 +113,12 @@ export function oldFiles(job, draw) {
  */
 function preview(cron, zone) {
   const place = h("div", { class: "ticks", "aria-live": "polite" });
-  let pause = 0;
   const draw = () =>
     load(place, "Reading the schedule", async () => {
       const query = new URLSearchParams({ cron: cron.value, timezone: zone.value || "UTC" });
       return ticks((await get(`/triggers/preview?${query}`)).next_ticks, zone.value || "UTC");
     });
-  const wait = () => {
-    clearTimeout(pause);
-    pause = setTimeout(draw, PAUSE);
-  };
+  const wait = paused(PAUSE, draw);
   cron.addEventListener("input", wait);
   zone.addEventListener("input", wait);
   draw();

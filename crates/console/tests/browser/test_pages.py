@@ -105,6 +105,58 @@ def test_everything_is_found_by_its_name(server, page):
     expect(page.locator("h1")).to_have_text("Tables")
 
 
+# Milliseconds from a letter to the first results that are no pages.
+FIRST_RESULTS = 100
+
+
+def test_executions_are_found_by_id_and_name_and_instruments_by_name(server, page):
+    columns = [{"name": "name", "data_type": "string", "is_unique": True}]
+    server.call("PUT", "/tables/tracked", {"semantic_category": "curated", "columns": columns})
+    tables = [{"table": "tracked", "rows": [{"name": "t"}]}]
+    run = server.call("POST", "/data/write", {"job_name": "Sort of the quenched", "tables": tables})["job_execution_id"]
+    made = server.call("POST", "/instruments", {"name": "Quenchometer 7", "instrument_type": "fluorometer"})["id"]
+    page.goto("/#/home")
+    expect(page.locator("nav")).to_be_visible()
+    page.keyboard.press("Control+k")
+    field = page.get_by_role("combobox", name="Search")
+    options = page.get_by_role("option")
+    field.fill("quench")
+    found = options.filter(has_text="Execution").filter(has_text="Sort of the quenched")
+    expect(found).to_contain_text("completed, 20")
+    expect(options.filter(has_text="Quenchometer 7")).to_have_text("InstrumentQuenchometer 7fluorometer")
+    check_accessible(page)
+    for text in (run, run[:18], run.upper()):
+        field.fill(text)
+        expect(options).to_have_count(1)
+        expect(options).to_contain_text("Sort of the quenched")
+    # A text that is no id beside its digits finds nothing.
+    field.fill(f"{run}0")
+    expect(page.get_by_role("dialog").get_by_role("status")).to_contain_text("Nothing is called")
+    took = page.evaluate(SEARCHED, "quench")
+    print(f"\nfirst results: {took:.0f} ms of {FIRST_RESULTS}")
+    assert took < SLACK * FIRST_RESULTS
+    field.fill(run)
+    expect(options).to_have_count(1)
+    page.keyboard.press("Enter")
+    wait_until(page, f"location.hash === '#/executions/{run}'")
+    page.keyboard.press("Control+k")
+    field.fill("quenchometer")
+    expect(options).to_have_count(1)
+    page.keyboard.press("Enter")
+    wait_until(page, f"location.hash === '#/instruments/{made}'")
+
+
+# Writes a text into the search, and tells after how many milliseconds the first result was there.
+SEARCHED = """(text) => new Promise((done) => {
+  const field = document.querySelector("[role=combobox]");
+  const began = performance.now();
+  new MutationObserver(() => document.querySelector("#found li") && done(performance.now() - began))
+    .observe(document.getElementById("found"), { childList: true });
+  field.value = text;
+  field.dispatchEvent(new Event("input"));
+})"""
+
+
 def test_letters_typed_before_the_search_is_read_are_searched_for(page):
     held = []
     page.route("**/palette.js", lambda route: held.append(route))
@@ -138,6 +190,46 @@ def test_a_script_that_was_edited_is_not_lost_by_a_click(page):
     page.get_by_role("link", name="Files").click()
     dialog.get_by_role("button", name="Leave without saving").click()
     expect(page.locator("h1")).to_have_text("Files")
+
+
+# The colored letters of the editor, and how far they are from those of the field.
+COLORED = """() => {
+  const [colors, area] = [document.querySelector(".editor pre.code"), document.querySelector(".editor textarea")];
+  const [below, above] = [colors, area].map((it) => it.getBoundingClientRect());
+  const [one, other] = [colors, area].map((it) => getComputedStyle(it));
+  const same = ["fontFamily", "fontSize", "fontWeight", "lineHeight", "tabSize", "paddingLeft", "paddingTop"];
+  return {
+    text: colors.textContent === `${area.value}\\n`,
+    at: [below.x - above.x, below.y - above.y, below.height - above.height],
+    differ: same.filter((it) => one[it] !== other[it]),
+    scrolled: [colors.scrollTop - area.scrollTop, colors.scrollLeft - area.scrollLeft, area.scrollTop, area.scrollLeft],
+  };
+}"""
+
+
+def test_the_script_is_colored_while_it_is_written(page):
+    page.goto("/#/jobs")
+    page.click("text=New job")
+    script = page.get_by_role("textbox", name="Script")
+    colors = page.locator(".editor pre.code")
+    expect(colors.locator(".keyword")).to_have_text(["import"])
+    script.press("Control+End")
+    script.press_sequentially("if x == 1:  # as before")
+    expect(colors.locator(".keyword")).to_have_text(["import", "if"])
+    expect(colors.locator(".comment").last).to_have_text("# as before")
+    check_accessible(page)
+    text = "\n".join(f"a{n} = 'of the day'" for n in range(200)) + f"\nlong = '{'x' * 400}'"
+    script.fill(text)
+    expect(colors.locator(".string")).to_have_count(201)
+    script.press("Control+End")
+    script.evaluate("(it) => it.scrollTo(it.scrollWidth, it.scrollHeight)")
+    wait_until(page, f"({COLORED})().scrolled[2] > 0 && ({COLORED})().scrolled[3] > 0")
+    found = page.evaluate(COLORED)
+    assert found["text"]
+    assert found["at"] == [0, 0, 0]
+    assert found["differ"] == []
+    wait_until(page, f"({COLORED})().scrolled.slice(0, 2).join() === '0,0'")
+    check_fits_a_phone(page)
 
 
 def test_a_file_dropped_anywhere_goes_to_the_uploads(server, page):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import math
+import re
 import struct
 
 import pytest
@@ -43,6 +45,69 @@ def test_compared_plates_are_saved_and_zoomed_together(plate_keys, page, tmp_pat
     wait_until(page, f"{ranges}.join() === '{','.join(map(str, whole))}'")
     check_accessible(page)
     check_fits_a_phone(page)
+
+
+# Colors of a picture at places of the page, and whether a part of the page left ink in it.
+IN_PICTURE = """async ([png, margin]) => {
+  const image = new Image();
+  image.src = `data:image/png;base64,${png}`;
+  await image.decode();
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [image.width, image.height];
+  const context = canvas.getContext("2d", { willReadFrequently: true });
+  context.drawImage(image, 0, 0);
+  const part = document.querySelector(".plates").parentElement.getBoundingClientRect();
+  const [left, top] = [part.left - margin, part.bottom + margin - image.height / 2];
+  const pixels = (x, y, width, height) => {
+    const { data } = context.getImageData(2 * (x - left), 2 * (y - top), 2 * width, 2 * height);
+    const color = (_, index) => `rgb(${[...data.slice(4 * index, 4 * index + 3)].join(", ")})`;
+    return Array.from({ length: data.length / 4 }, color);
+  };
+  const ink = ({ x, y, width, height }) => new Set(pixels(x, y, width, height)).size > 2;
+  const boxes = [...document.querySelectorAll("svg.heat g rect, svg.heat a rect")];
+  const texts = [...document.querySelectorAll("figcaption, .scale span, li:has(.swatch)")];
+  const plate = document.querySelector("svg.heat");
+  const corner = (it) => pixels(it.getBoundingClientRect().x + 5, it.getBoundingClientRect().y + 5, 1, 1)[0];
+  return {
+    size: [image.width / 2, image.height / 2],
+    wells: boxes.map((it) => [getComputedStyle(it).fill, corner(it)]),
+    ground: [getComputedStyle(plate).backgroundColor, corner(plate)],
+    texts: texts.map((it) => [it.textContent, ink(it.getBoundingClientRect())]),
+    title: ink({ x: part.x, y: top, width: 200, height: part.y - top }),
+  };
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("shown", ["_measure=last+value", "_color=dose"])
+def test_heat_maps_are_saved_as_they_are_shown(plate_keys, page, tmp_path, scheme, shown):
+    page.emulate_media(color_scheme=scheme)
+    plates = f"_plate={plate_keys['Plate 2']}&_plate={plate_keys['Plate 10']}"
+    page.goto(f"/#/plates/assay_curve?{plates}&_layout=heat+map&{shown}")
+    expect(page.locator("svg.heat")).to_have_count(2)
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="PNG").click()
+    assert saved.value.suggested_filename == "assay_curve-wells.png"
+    saved.value.save_as(tmp_path / "wells.png")
+    content = (tmp_path / "wells.png").read_bytes()
+    found = page.evaluate(IN_PICTURE, [base64.b64encode(content).decode(), 12])
+    part = page.locator(".plates").bounding_box()
+    assert found["size"][0] >= part["width"] + 24
+    assert len(found["wells"]) == 12
+    for kind, pairs in (("well", found["wells"]), ("ground", [found["ground"]])):
+        for on_page, in_picture in pairs:
+            assert close(on_page, in_picture), (kind, on_page, in_picture)
+    texts = [text for text, has_ink in found["texts"] if has_ink]
+    assert texts == [text for text, _ in found["texts"] if text]
+    assert {"Plate 2", "Plate 10"} < set(texts)
+    assert ("last value of signal" if "measure" in shown else "10 mmol/L") in texts
+    assert found["title"]
+
+
+def close(color: str, other: str) -> bool:
+    """Whether two colors are the same but for rounding."""
+    one, two = (re.findall(r"\d+", it) for it in (color, other))
+    return all(abs(int(a) - int(b)) <= 3 for a, b in zip(one, two, strict=True))
 
 
 def test_a_plate_leads_to_its_row_and_the_row_to_its_curves(plate_keys, page):

@@ -1,0 +1,140 @@
+"""Pages that follow what changes on the platform, and take nothing away from who works on them."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from conftest import wait_until
+
+# Milliseconds after which a page looks again for what no event tells of.
+TICK = 30_000
+
+NAME = {"name": "name", "data_type": "string", "is_unique": True, "is_nullable": False}
+
+
+@pytest.fixture(scope="module")
+def flask(server) -> str:
+    """The key of a flask. Samples refer to it."""
+    columns = [NAME, {"name": "volume", "data_type": "float", "unit": "mL"}, {"name": "note", "data_type": "string"}]
+    server.call("PUT", "/tables/live_flask", {"semantic_category": "curated", "columns": columns})
+    of = {"name": "flask", "data_type": "string", "references": "live_flask"}
+    server.call("PUT", "/tables/live_sample", {"semantic_category": "curated", "columns": [NAME, of]})
+    owner = {"name": "sample", "data_type": "string", "references": "live_sample", "is_nullable": False}
+    points = [owner, {"name": "time", "data_type": "float", "unit": "s"}, {"name": "signal", "data_type": "float"}]
+    server.call("PUT", "/tables/live_curve", {"semantic_category": "raw", "columns": points})
+    return write(server, "live_flask", {"name": "Flask 1", "volume": 100})
+
+
+def write(server, table: str, row: dict, mode: str = "insert") -> str:
+    """Writes a row; its key."""
+    body = {"tables": [{"table": table, "mode": mode, "rows": [row]}]}
+    return server.call("POST", "/data/write", body)["tables"][0]["ids"][0]
+
+
+def measure(server, name: str) -> None:
+    """A sample with a curve."""
+    curve = {"table": "live_curve", "parent": write(server, "live_sample", {"name": name})}
+    server.call("POST", "/data/write", {"series": [{**curve, "columns": {"time": [0, 10, 20], "signal": [1, 2, 3]}}]})
+
+
+def test_a_row_follows_its_changes_but_for_a_form_that_is_open(flask, server, page):
+    page.goto(f"/#/tables/live_flask%2F{flask}")
+    values = page.locator("dl").first
+    expect(values).to_contain_text("100")
+    write(server, "live_flask", {"id": flask, "volume": 250}, "update")
+    expect(values).to_contain_text("250")
+    page.get_by_text("History", exact=True).click()
+    history = page.get_by_role("region", name="History")
+    expect(history.locator("tbody tr")).to_have_count(2)
+    page.get_by_role("button", name="Change").click()
+    note = page.get_by_label("note")
+    note.fill("not saved yet")
+    write(server, "live_flask", {"id": flask, "volume": 300}, "update")
+    write(server, "live_sample", {"name": "Sample of a flask", "flask": flask})
+    # Other parts of the page show both, so the events have come.
+    expect(page.get_by_role("link", name="Sample of a flask")).to_be_visible()
+    expect(history.locator("tbody tr")).to_have_count(3)
+    expect(note).to_have_value("not saved yet")
+    expect(values).to_contain_text("250")
+
+
+def test_curves_follow_what_is_measured_but_for_a_plot_that_is_zoomed(flask, server, page):
+    measure(server, "First of the day")
+    page.goto("/#/plates/live_curve?_all=1")
+    told = page.locator(".told")
+    expect(told).to_have_text("1 curve, 3 points.")
+    measure(server, "Second of the day")
+    expect(told).to_have_text("2 curves, 6 points.")
+    page.get_by_role("button", name="+", exact=True).click()
+    wait_until(page, "document.querySelector('lab-plot').layout.xaxis.range[0] > 1")
+    other = page.context.new_page()
+    other.goto("/#/plates/live_curve?_all=1")
+    expect(other.locator(".told")).to_have_text("2 curves, 6 points.")
+    measure(server, "Third of the day")
+    expect(other.locator(".told")).to_have_text("3 curves, 9 points.")
+    other.close()
+    expect(told).to_have_text("2 curves, 6 points.")
+    assert page.evaluate("document.querySelector('lab-plot').layout.xaxis.range[0]") > 1
+    page.get_by_role("button", name="Reset").click()
+    expect(told).to_have_text("3 curves, 9 points.")
+
+
+def test_instruments_come_by_themselves_and_one_shows_its_computer(server, page):
+    page.clock.install()
+    page.goto("/#/instruments")
+    expect(page.locator("main .scroll, main .empty").first).to_be_visible()
+    made = server.call("POST", "/instruments", {"name": "Reader of a later hour"})["id"]
+    page.clock.fast_forward(TICK)
+    page.get_by_role("link", name="Reader of a later hour").click()
+    expect(page.get_by_text("No computer has reported for this instrument yet.")).to_be_visible()
+    beat = {"status": "online", "app_version": "1.0", "is_watching": True, "queued_files": 0}
+    server.call("POST", f"/instruments/{made}/heartbeat", beat)
+    # The platform tells of it: nobody has to wait for the next look.
+    expect(page.locator("main dl .badge")).to_have_text("online")
+
+
+def test_lists_of_administrators_are_looked_through_again_but_for_what_is_typed_or_shown_once(server, page):
+    page.clock.install()
+    page.goto("/#/admin")
+    keys = section(page, "Keys")
+    users = section(page, "Users")
+    expect(keys.locator("tbody tr").first).to_be_visible()
+    expect(users.locator("tbody tr").first).to_be_visible()
+    keys.get_by_text("New key").click()
+    keys.get_by_role("textbox", name="Name").fill("of the day")
+    server.call("POST", "/api-keys", {"name": "made elsewhere", "scopes": ["read"]})
+    server.call("POST", "/users", {"email": "late@example.com", "role": "viewer"})
+    page.clock.fast_forward(TICK)
+    expect(users.locator("td", has_text="late@example.com").first).to_be_visible()
+    expect(keys.get_by_role("textbox", name="Name")).to_have_value("of the day")
+    expect(keys.locator("td", has_text="made elsewhere")).to_have_count(0)
+    keys.get_by_role("button", name="Create the key").click()
+    expect(keys.locator(".secret")).to_be_visible()
+    server.call("POST", "/users", {"email": "later@example.com", "role": "viewer"})
+    page.clock.fast_forward(TICK)
+    expect(users.locator("td", has_text="later@example.com").first).to_be_visible()
+    expect(keys.locator(".secret")).to_be_visible()
+    keys.get_by_role("button", name="I have it").click()
+    expect(keys.locator("td", has_text="made elsewhere")).to_be_visible()
+
+
+def section(page: Page, name: str):
+    return page.locator("section", has=page.get_by_role("heading", name=name, exact=True))
+
+
+def test_a_chat_that_goes_on_elsewhere_is_shown_and_listed(server, page):
+    page.clock.install()
+    page.goto("/#/chat")
+    expect(page.locator("main .scroll, main .empty").first).to_be_visible()
+    asked = {"prompt": "Which came first?", "save": True, "stream": False}
+    chat = server.call("POST", "/agent/runs", asked)["chat_id"]
+    page.clock.fast_forward(TICK)
+    page.get_by_role("link", name="Which came first?").click()
+    expect(page.locator(".chat .user")).to_have_text(["Which came first?"])
+    question = page.get_by_role("textbox", name="Question")
+    question.fill("What I am about to ask")
+    server.call("POST", "/agent/runs", {**asked, "prompt": "And which came second?", "chat_id": chat})
+    page.clock.fast_forward(TICK)
+    expect(page.locator(".chat .user")).to_have_text(["Which came first?", "And which came second?"])
+    expect(question).to_have_value("What I am about to ask")
