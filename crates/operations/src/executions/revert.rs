@@ -57,10 +57,9 @@ output! {
         /// Points of series that came back. With `restore` only.
         #[optional]
         raws_restored_count: Option<u64> = None,
-        /// The execution of the revert's own changes, which can be reverted in turn; null if nothing was changed. With
-        /// `restore` only.
-        #[optional]
-        undo_execution_id: Option<Option<ExecutionId>> = None,
+        /// The execution of the revert's own changes, which can be reverted in turn; null without `restore`, and if nothing
+        /// was changed.
+        undo_execution_id: Option<ExecutionId> = report.undo_execution,
     }
 }
 
@@ -100,16 +99,11 @@ async fn run(
         restore: body.restore.then_some(body.on_conflict),
     };
     let report = revert_execution(&call.services, &call.actor, id, command).await?;
-    let restored = (
-        report.restored_count,
-        report.raws_restored_count,
-        report.undo_execution,
-    );
+    let restored = (report.restored_count, report.raws_restored_count);
     let mut view = RevertView::from(report);
     if body.restore {
         view.restored_count = Some(restored.0);
         view.raws_restored_count = Some(restored.1);
-        view.undo_execution_id = Some(restored.2);
     }
     Ok(view)
 }

@@ -50,7 +50,7 @@ async fn views_are_saved_listed_changed_and_deleted() {
     let taken = admin.patch(&path_of(&plain), &json!({"name": "B"})).await;
     assert_eq!(taken.code(409), "name_taken");
     for (body, code) in [
-        (json!({"name": " D", "address": "#/sql"}), "invalid_name"),
+        (json!({"name": "a\nD", "address": "#/sql"}), "invalid_name"),
         (
             json!({"name": "D", "address": "javascript:alert(1)"}),
             "invalid_value",

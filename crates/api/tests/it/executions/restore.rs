@@ -68,7 +68,8 @@ async fn without_restore_the_answer_is_the_plain_one() {
     let client = server.admin().await;
     let (_, run) = corrected(&client).await;
     let done = revert(&client, &run, json!({})).await;
-    assert_eq!(done.as_object().unwrap().len(), 4, "{done}");
+    assert_eq!(done.as_object().unwrap().len(), 5, "{done}");
+    assert_eq!(done["undo_execution_id"], Value::Null);
     assert_eq!(done["warnings"].as_array().unwrap().len(), 2);
 }
 

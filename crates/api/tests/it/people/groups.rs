@@ -431,6 +431,7 @@ async fn a_narrowed_key_starts_no_scripts() {
 async fn a_narrowed_key_manages_no_webhooks() {
     let server = TestServer::start().await;
     let admin = server.admin().await;
+    define(&admin, "secret", None).await.json(200);
     let webhook = json!({
         "url": "https://lab.example/", "events": ["*"], "filters": {"table": "secret"},
     });

@@ -1,13 +1,17 @@
 //! What callers reach from whom tables are hidden, or who may only read them.
 
 use labdata_domain::people::scope::Scope;
+use labdata_postgres::DatabaseSettings;
 use reqwest::{
     Method,
     multipart::{Form, Part},
 };
 use serde_json::{Value, json};
 
-use crate::server::{Client, Reply, TestServer, send};
+use crate::{
+    on_postgres::OnPostgres,
+    server::{Client, Reply, TestServer, send},
+};
 
 const WRITE: &str = "/api/v1/data/write";
 
@@ -22,6 +26,12 @@ async fn define(client: &Client, name: &str, definition: Value) {
 /// group alone may write.
 async fn lab() -> (TestServer, Client) {
     let server = TestServer::start().await;
+    let admin = filled(&server).await;
+    (server, admin)
+}
+
+/// An administrator of a server after its tables are defined.
+async fn filled(server: &TestServer) -> Client {
     let admin = server.admin().await;
     for name in ["R", "G"] {
         let group = json!({"name": name});
@@ -66,7 +76,7 @@ async fn lab() -> (TestServer, Client) {
         ],
     });
     admin.post(WRITE, &written).await.json(200);
-    (server, admin)
+    admin
 }
 
 /// A member of these groups.
@@ -274,8 +284,9 @@ async fn a_response_is_repeated_to_the_rights_that_it_was_given_to() {
 /// Who may see a table changes while the caller's own rights stay.
 #[tokio::test]
 async fn a_response_is_repeated_while_its_tables_are_open_to_the_caller() {
-    let (server, admin) = lab().await;
-    let outside = member(&server, &admin, &[]).await;
+    let lab = OnPostgres::empty(DatabaseSettings::default()).await;
+    let (server, admin) = (&lab.server, filled(&lab.server).await);
+    let outside = member(server, &admin, &[]).await;
     let value = json!({"name": "value", "data_type": "float"});
     let of_pub = |access: Value, mut more: Value| {
         more["semantic_category"] = json!("curated");
