@@ -25,7 +25,7 @@ shape! {
     #[derive(Clone, Debug)]
     pub struct CreateInstrumentBody {
         /// Its name, unique within the organization.
-        name: String = required(text(1..=MAX_NAME_LENGTH).with("pattern", patterns::NOT_BLANK)),
+        name: String = required(text(1..=MAX_NAME_LENGTH).with("pattern", patterns::ONE_LINE)),
         /// Remarks for people.
         description: Option<String> = optional(text(..=MAX_DESCRIPTION_LENGTH)),
         /// Its kind.

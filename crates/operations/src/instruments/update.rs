@@ -21,7 +21,7 @@ shape! {
     #[derive(Clone, Debug)]
     pub struct UpdateInstrumentBody {
         /// Its name, unique within the organization.
-        name: Option<String> = optional(text(1..=MAX_NAME_LENGTH).with("pattern", patterns::NOT_BLANK)),
+        name: Option<String> = optional(text(1..=MAX_NAME_LENGTH).with("pattern", patterns::ONE_LINE)),
         /// Remarks for people; an empty text clears them.
         description: Option<String> = optional(text(..=MAX_DESCRIPTION_LENGTH)),
         /// Its kind; an empty text clears it.

@@ -25,7 +25,7 @@ shape! {
     pub struct CreateSavedViewBody {
         /// Its name, unique within the organization.
         name: String = required(
-            text(1..=MAX_VIEW_NAME_LENGTH).with("pattern", patterns::NOT_BLANK).example("Plates of March"),
+            text(1..=MAX_VIEW_NAME_LENGTH).with("pattern", patterns::ONE_LINE).example("Plates of March"),
         ),
         /// Its address within the console, from its `#` on: a page with its filters, order and layout, or SQL.
         address: String = required(

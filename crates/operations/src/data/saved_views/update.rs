@@ -22,7 +22,7 @@ shape! {
     #[derive(Clone, Debug)]
     pub struct UpdateSavedViewBody {
         /// Its name, unique within the organization.
-        name: Option<String> = optional(text(1..=MAX_VIEW_NAME_LENGTH).with("pattern", patterns::NOT_BLANK)),
+        name: Option<String> = optional(text(1..=MAX_VIEW_NAME_LENGTH).with("pattern", patterns::ONE_LINE)),
         /// Its address within the console, from its `#` on.
         address: Option<String> = optional(text(1..=MAX_VIEW_ADDRESS_LENGTH).with("pattern", ADDRESS)),
         /// Whether Home lists it, for everyone.

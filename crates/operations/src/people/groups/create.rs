@@ -26,7 +26,7 @@ shape! {
     pub struct CreateGroupBody {
         /// Its name, unique within the organization.
         name: String = required(
-            text(1..=MAX_GROUP_NAME_LENGTH).with("pattern", patterns::NOT_BLANK).example("Microscopy"),
+            text(1..=MAX_GROUP_NAME_LENGTH).with("pattern", patterns::ONE_LINE).example("Microscopy"),
         ),
         /// The ids of its members.
         members: Vec<MaybeId<UserId>> = or(json!([]), list(id()).of(0..=MAX_GROUP_MEMBERS)),

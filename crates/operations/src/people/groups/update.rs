@@ -23,7 +23,7 @@ shape! {
     #[derive(Clone, Debug)]
     pub struct UpdateGroupBody {
         /// Its name, unique within the organization. Tables that name the group follow.
-        name: Option<String> = optional(text(1..=MAX_GROUP_NAME_LENGTH).with("pattern", patterns::NOT_BLANK)),
+        name: Option<String> = optional(text(1..=MAX_GROUP_NAME_LENGTH).with("pattern", patterns::ONE_LINE)),
         /// The ids of all its members.
         members: Option<Vec<MaybeId<UserId>>> = optional(list(id()).of(0..=MAX_GROUP_MEMBERS)),
     }
