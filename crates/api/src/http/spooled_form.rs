@@ -118,7 +118,7 @@ impl SpooledForm {
                     .entry(name.clone())
                     .or_insert_with(|| Value::Array(Vec::new()));
                 if let Value::Array(list) = list {
-                    list.push(text.clone().into());
+                    list.extend(listed(text));
                 }
             } else {
                 options.insert(name.clone(), text.clone().into());
@@ -132,6 +132,20 @@ impl SpooledForm {
     pub const fn sha256(&self) -> [u8; 32] {
         self.sha256
     }
+}
+
+/// Texts of a field that may repeat. Other fields are JSON, so a list as JSON is one as well: as a text it would be a
+/// null value that no cell has, and what it names would be stored as numbers.
+fn listed(text: &str) -> Vec<Value> {
+    let list: Vec<Value> = serde_json::from_str(text).unwrap_or_default();
+    let texts = list.into_iter().map(|it| match it {
+        Value::String(_) => Some(it),
+        Value::Number(number) => Some(number.to_string().into()),
+        _ => None,
+    });
+    let texts: Option<Vec<Value>> = texts.collect();
+    let texts = texts.filter(|texts| !texts.is_empty());
+    texts.unwrap_or_else(|| vec![text.into()])
 }
 
 /// Reason why a form is not read.

@@ -123,6 +123,32 @@ async fn what_would_have_to_be_guessed_is_a_problem_with_options() {
 }
 
 #[tokio::test]
+async fn null_values_are_repeated_fields_or_a_list_as_json() {
+    let lab = lab().await;
+    for values in [
+        &["n.d.", "-999"][..],
+        &[r#"["n.d.", "-999"]"#],
+        &[r#"["n.d.", -999]"#],
+    ] {
+        let text = "name,volume\nA1,-999\nA2,n.d.\nA3,5\n";
+        let mut form = form("insert", "rows.csv", text).field("dry_run", "true");
+        for value in values {
+            form = form.field("null_values", value);
+        }
+        let read = form.post_to(&lab.client, &path("sample")).await.json(200);
+        let expected = json!(["n.d.", "-999"]);
+        assert_eq!(read["reading"]["null_values"], expected, "{values:?}");
+    }
+    // What is no list of texts is one text.
+    let form = form("insert", "rows.csv", "name\nA1\n").field("null_values", "[]");
+    let read = form
+        .field("dry_run", "true")
+        .post_to(&lab.client, &path("sample"))
+        .await;
+    assert_eq!(read.json(200)["reading"]["null_values"], json!(["[]"]));
+}
+
+#[tokio::test]
 async fn a_form_of_another_shape_is_refused_with_every_problem() {
     let lab = lab().await;
     let reply = Form::new()
