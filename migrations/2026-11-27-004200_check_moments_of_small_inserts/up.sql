@@ -9,7 +9,7 @@ SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
     first timestamptz := (SELECT min(at) FROM unnest(p_times) AS at);
 BEGIN
-    -- Of hardly any deletion is the moment later than that of a write which begins.
+    -- Hardly any deletion has a later moment than a write that begins.
     PERFORM FROM labdata.row_change c, unnest(p_keys, p_times) AS u(id, at)
         WHERE c.organization_id = p_organization AND c.table_name = p_table AND c.action = 'deleted'
         AND c.at >= first AND c.row_id = u.id COLLATE "C" AND c.at >= u.at;

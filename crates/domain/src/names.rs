@@ -28,6 +28,12 @@ impl RecordName {
         is_one_line(&name).then_some(Self(name))
     }
 
+    /// The name of a text, if it has at most so many characters.
+    #[must_use]
+    pub fn parse_up_to(text: &str, characters: usize) -> Option<Self> {
+        Self::parse(text).filter(|name| name.0.chars().count() <= characters)
+    }
+
     /// The name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {

@@ -14,6 +14,9 @@ const WRITERS: usize = 8;
 const WRITES: usize = 1_000;
 const ROUNDS_OF_SINGLES: usize = 3;
 
+/// Tables of single rows, and whether they have a history.
+const SINGLE_TABLES: [(&str, bool); 2] = [("single_with", true), ("single_without", false)];
+
 fn names(prefix: &str) -> Vec<String> {
     (0..ROWS).map(|i| format!("{prefix} {i}")).collect()
 }
@@ -165,8 +168,8 @@ pub(crate) async fn single_rows(bench: &mut Bench) {
 /// One-row writes of eight writers into a table with a history, beside the same into one without.
 pub(crate) async fn single_rows_with_history(bench: &mut Bench) {
     let mut pairs = Vec::new();
-    for table in ["noted", "unnoted"] {
-        let definition = json!({ "semantic_category": "curated", "history": table == "noted", "columns": [
+    for (table, history) in SINGLE_TABLES {
+        let definition = json!({ "semantic_category": "curated", "history": history, "columns": [
             { "name": "name", "data_type": "string", "is_nullable": false, "is_unique": true }] });
         bench.put(table, definition).await;
     }
@@ -176,7 +179,7 @@ pub(crate) async fn single_rows_with_history(bench: &mut Bench) {
         let mut rates = [0.0; 2];
         for turn in 0..2 {
             let which = (round + turn) % 2;
-            rates[which] = rate_of_writers(bench, ["noted", "unnoted"][which], &prefix).await;
+            rates[which] = rate_of_writers(bench, SINGLE_TABLES[which].0, &prefix).await;
         }
         if round > 0 {
             pairs.push((rates[0], rates[1]));

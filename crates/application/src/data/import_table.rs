@@ -261,7 +261,7 @@ fn with_header_lines(linked: LinkedTable) -> LinkedTable {
 fn doubts(file: &RemoteTable, types: &[Option<DataType>]) -> Vec<Problem> {
     let is_number = |column: &usize| {
         let data_type = types.get(*column).copied().flatten();
-        matches!(data_type, Some(DataType::Integer | DataType::Float))
+        data_type.is_some_and(DataType::is_number)
     };
     let concerns = |doubt: &&Doubt| match (doubt.scope, &*doubt.code) {
         // Columns are chosen by their headers, which reports those that are repeated.

@@ -179,9 +179,8 @@ impl JobName {
     /// # Errors
     /// [`InvalidJobName`] if it is blank, too long, has control characters, or is [`Self::reader`].
     pub fn parse(text: &str) -> Result<Self, InvalidJobName> {
-        let name = RecordName::parse(text).map(String::from);
-        let name = name.filter(|name| name.chars().count() <= MAX_NAME_LENGTH);
-        let name = name.ok_or(InvalidJobName::Malformed)?;
+        let name = RecordName::parse_up_to(text, MAX_NAME_LENGTH);
+        let name = String::from(name.ok_or(InvalidJobName::Malformed)?);
         // Files of instruments would silently not be read if another job bore it.
         if name == READ_JOB_NAME {
             return Err(InvalidJobName::Reserved);

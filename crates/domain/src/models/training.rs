@@ -298,10 +298,12 @@ impl TrainingRequest {
                 column: target.name.clone(),
                 distinct: target.profile.distinct,
             },
-            Some(ProblemType::Regression) if !is_numeric(target) => InvalidTraining::NotNumeric {
-                column: target.name.clone(),
-                data_type: target.data_type,
-            },
+            Some(ProblemType::Regression) if !target.data_type.is_number() => {
+                InvalidTraining::NotNumeric {
+                    column: target.name.clone(),
+                    data_type: target.data_type,
+                }
+            }
             Some(problem) => return Some(problem),
         };
         problems.push(refusal);
@@ -365,10 +367,6 @@ fn can_hold_files(column: &DatasetColumn) -> bool {
         column.data_type,
         DataType::String | DataType::Text | DataType::Uuid
     )
-}
-
-fn is_numeric(column: &DatasetColumn) -> bool {
-    matches!(column.data_type, DataType::Integer | DataType::Float)
 }
 
 /// A constant column passes: it is refused by itself ([`InvalidTraining::ConstantTarget`]).

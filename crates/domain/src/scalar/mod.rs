@@ -53,6 +53,12 @@ impl DataType {
         Self::Json,
     ];
 
+    /// Returns whether its values are numbers.
+    #[must_use]
+    pub const fn is_number(self) -> bool {
+        matches!(self, Self::Integer | Self::Float)
+    }
+
     /// Returns its name in the API and the database.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

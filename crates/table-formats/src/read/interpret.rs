@@ -61,7 +61,7 @@ pub(super) struct PercentContext {
 
 impl ColumnReading {
     pub(super) const fn is_number(&self) -> bool {
-        matches!(self.data_type, DataType::Integer | DataType::Float)
+        self.data_type.is_number()
     }
 }
 

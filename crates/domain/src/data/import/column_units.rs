@@ -5,7 +5,6 @@ use crate::{
     catalog::{ColumnRef, UnitMatch, compare_unit, ucum_of, unit_besides_seconds},
     data::write::{Problem, Reason, quoted},
     refusal::ErrorCode,
-    scalar::DataType,
 };
 
 impl ImportColumns {
@@ -91,7 +90,7 @@ impl LinkedColumns {
 
 /// Returns whether the values of a field are the same numbers in both columns.
 fn have_one_unit(one: &ColumnRef, other: &ColumnRef, field: &ImportField) -> bool {
-    if !is_number(one) || !is_number(other) {
+    if !one.data_type.is_number() || !other.data_type.is_number() {
         return true;
     }
     match (one.unit.as_deref(), other.unit.as_deref()) {
@@ -124,12 +123,8 @@ fn two_units(column: &ColumnRef, other: &ColumnRef) -> Reason {
     Reason::new(ErrorCode::DoubtfulReading, message)
 }
 
-fn is_number(column: &ColumnRef) -> bool {
-    matches!(column.data_type, DataType::Integer | DataType::Float)
-}
-
 fn times_in_other_unit(column: &ColumnRef, field: &ImportField) -> Option<Reason> {
-    if !is_number(column) {
+    if !column.data_type.is_number() {
         return None;
     }
     let name = &column.name;
@@ -158,7 +153,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::catalog::core_tables;
+    use crate::{catalog::core_tables, scalar::DataType};
 
     fn field(text: &str, unit: Option<&str>) -> ImportField {
         ImportField {

@@ -41,9 +41,8 @@ impl Label {
     /// # Errors
     /// [`InvalidLabel`].
     pub fn parse(text: &str) -> Result<Self, InvalidLabel> {
-        let label = RecordName::parse(text).map(String::from);
-        let label = label.filter(|label| label.chars().count() <= MAX_LABEL_LENGTH);
-        Ok(Self(label.ok_or(InvalidLabel)?))
+        let label = RecordName::parse_up_to(text, MAX_LABEL_LENGTH);
+        Ok(Self(label.ok_or(InvalidLabel)?.into()))
     }
 
     /// Its text.

@@ -45,7 +45,7 @@ impl CellUnits {
         is_import: bool,
     ) -> Option<String> {
         // An import may read a column of texts as numbers.
-        let may_be_number = is_import || matches!(data_type, DataType::Integer | DataType::Float);
+        let may_be_number = is_import || data_type.is_number();
         // Ten minutes below `t (min)` are 600, so the header does not name the unit of the values.
         if self.holds_times && may_be_number {
             return Some("s".to_owned());
