@@ -139,7 +139,7 @@ async fn a_script_in_namespaces_reaches_the_platform_and_no_other_local_service(
         );
         assert_eq!(log.matches("direct").count(), 5, "{log}");
         assert_eq!(
-            log.matches("unreachable").count() + log.matches("403").count(),
+            log.matches(" unreachable\n").count() + log.matches(" 403\n").count(),
             8,
             "{log}"
         );
