@@ -65,7 +65,7 @@ impl WebhooksLab {
         held: &[HeldDelivery],
         free: usize,
     ) -> Vec<ClaimedDelivery> {
-        self.make(seconds, 999).await;
+        self.make(999).await;
         let claimed = self.webhooks.claim(at(seconds), LEASE, held, free);
         claimed.await.unwrap()
     }

@@ -63,8 +63,8 @@ pub fn pattern(name: &str) -> EventPattern {
 
 impl WebhooksLab {
     /// Makes the deliveries of that many events; returns their number.
-    async fn make(&self, seconds: i64, limit: u32) -> u64 {
-        let made = self.webhooks.make_deliveries(at(seconds), limit);
+    async fn make(&self, limit: u32) -> u64 {
+        let made = self.webhooks.make_deliveries(limit);
         made.await.unwrap()
     }
 

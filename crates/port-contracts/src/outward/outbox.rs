@@ -4,13 +4,18 @@
 use std::collections::BTreeSet;
 
 use futures::future::join_all;
-use labdata_domain::outward::webhooks::{
-    Delivery, DeliveryState, MAX_EVENTS_PER_ORGANIZATION, Webhook, WebhookChange, WebhookFilters,
+use labdata_domain::{
+    catalog::TableDefinition,
+    events::LoggedEventKind,
+    outward::webhooks::{
+        Delivery, DeliveryState, DeliverySubject, MAX_EVENTS_PER_ORGANIZATION, Webhook,
+        WebhookChange, WebhookFilters,
+    },
 };
 use time::Duration;
 
 use super::{WebhooksLab, webhook};
-use crate::{given::at, paging::assert_pages};
+use crate::{catalog::definitions, given::at, paging::assert_pages};
 
 impl WebhooksLab {
     /// Causes one event of the organization for each time.
@@ -53,11 +58,11 @@ crate::suite!(
         assert_eq!(lab.claimed(9).await, []);
         let listed = lab.deliveries(&told).await;
         assert_eq!(listed.len(), 2);
-        assert_eq!(lab.make(9, 1).await, 1);
+        assert_eq!(lab.make(1).await, 1);
         assert_eq!(lab.deliveries(&told).await, listed);
         assert_eq!(lab.claimed(9).await.len(), 1);
-        assert_eq!(lab.make(9, 9).await, 1);
-        assert_eq!(lab.make(9, 9).await, 0);
+        assert_eq!(lab.make(9).await, 1);
+        assert_eq!(lab.make(9).await, 0);
         let claimed = lab.claimed(9).await;
         assert_eq!(claimed[0].id, listed[0].id);
         assert_eq!(claimed[0].subject, listed[0].subject);
@@ -71,7 +76,7 @@ crate::suite!(
             receivers.push(lab.add(webhook(lab.ada.id, 0)).await);
         }
         lab.events([1]).await;
-        assert_eq!(lab.make(2, 9).await, 1);
+        assert_eq!(lab.make(9).await, 1);
         for told in &receivers {
             ids.extend(lab.deliveries(told).await.iter().map(|it| it.id));
         }
@@ -83,7 +88,7 @@ crate::suite!(
     async fn a_list_is_total_while_deliveries_are_made(lab: &WebhooksLab) {
         let told = lab.add(webhook(lab.ada.id, 0)).await;
         lab.events([3, 1, 2, 2]).await;
-        assert_eq!(lab.make(9, 2).await, 2);
+        assert_eq!(lab.make(2).await, 2);
         lab.events([2, 4]).await;
         let mut expected = lab.deliveries(&told).await;
         assert_eq!(expected.len(), 6);
@@ -99,7 +104,7 @@ crate::suite!(
         let listed = lab.deliveries(&told).await;
         let mut made = 0;
         for _ in 0..24 {
-            let workers = (0..8).map(|_| lab.make(99, 1));
+            let workers = (0..8).map(|_| lab.make(1));
             made += join_all(workers).await.iter().sum::<u64>();
         }
         assert_eq!(made, 24);
@@ -111,7 +116,7 @@ crate::suite!(
         lab.add(webhook(lab.ada.id, 0)).await;
         lab.events([3, 1, 2]).await;
         for expected in [1, 2, 3] {
-            assert_eq!(lab.make(9, 1).await, 1);
+            assert_eq!(lab.make(1).await, 1);
             let made: Vec<_> = lab.claimed(9).await.iter().map(|it| it.at).collect();
             assert_eq!(made, [at(expected)]);
         }
@@ -124,26 +129,33 @@ crate::suite!(
         let most = i64::from(MAX_EVENTS_PER_ORGANIZATION);
         lab.events(0..=most).await;
         lab.execution(lab.theirs, at(999), None).await;
-        assert_eq!(lab.make(999, 2).await, 2);
+        assert_eq!(lab.make(2).await, 2);
         let claimed = lab.claimed(999).await;
         let told: BTreeSet<_> = claimed.iter().map(|it| it.webhook).collect();
         assert_eq!(told, BTreeSet::from([ours.id, theirs.id]));
-        assert_eq!(
-            lab.make(999, 999).await,
-            u64::from(MAX_EVENTS_PER_ORGANIZATION)
-        );
-        assert_eq!(lab.make(999, 999).await, 0);
+        assert_eq!(lab.make(999).await, u64::from(MAX_EVENTS_PER_ORGANIZATION));
+        assert_eq!(lab.make(999).await, 0);
     }
 
-    /// Who is made after the event does not get it, nor does who is deleted before its delivery is made.
-    async fn a_later_webhook_and_a_deleted_one_get_nothing(lab: &WebhooksLab) {
-        let deleted = lab.add(webhook(lab.ada.id, 0)).await;
+    /// A webhook that is added after the event does not get it.
+    async fn a_later_webhook_gets_nothing(lab: &WebhooksLab) {
+        let told = lab.add(webhook(lab.ada.id, 0)).await;
         lab.events([1]).await;
         let later = lab.add(webhook(lab.ada.id, 0)).await;
+        lab.make(9).await;
+        assert_eq!(lab.deliveries(&later).await, []);
+        let claimed = lab.claimed(9).await;
+        assert_eq!(claimed.len(), 1);
+        assert_eq!(claimed[0].webhook, told.id);
+    }
+
+    /// A webhook that is deleted before the delivery is made gets nothing.
+    async fn a_deleted_webhook_gets_nothing(lab: &WebhooksLab) {
+        let deleted = lab.add(webhook(lab.ada.id, 0)).await;
+        lab.events([1]).await;
         lab.webhooks.delete(lab.ours, deleted.id).await.unwrap();
         assert_eq!(lab.deliveries(&deleted).await, []);
-        assert_eq!(lab.make(9, 9).await, 1);
-        assert_eq!(lab.deliveries(&later).await, []);
+        assert_eq!(lab.make(9).await, 1);
         assert_eq!(lab.deliveries(&deleted).await, []);
         assert_eq!(lab.claimed(9).await, []);
     }
@@ -155,7 +167,7 @@ crate::suite!(
         lab.enable(&told, false, 2).await;
         lab.events([3]).await;
         lab.enable(&told, true, 4).await;
-        lab.make(9, 9).await;
+        lab.make(9).await;
         let deliveries = lab.deliveries(&told).await;
         assert_eq!(deliveries.len(), 1, "{deliveries:?}");
         assert_eq!(deliveries[0].at, at(1));
@@ -178,9 +190,29 @@ crate::suite!(
         lab.change(&told, &filters(Some("sample")), 2).await;
         lab.events([3]).await;
         lab.change(&told, &filters(None), 4).await;
-        lab.make(9, 9).await;
+        lab.make(9).await;
         let received: Vec<_> = lab.claimed(9).await.iter().map(|it| it.at).collect();
         assert_eq!(received, [at(1)]);
+    }
+
+    /// An event of a table that is renamed before the delivery is made has the name that the filter had.
+    async fn an_event_before_a_table_is_renamed_is_received(lab: &WebhooksLab) {
+        let mut filtered = webhook(lab.ada.id, 0);
+        filtered.filters.table = Some("sample".to_owned());
+        let told = lab.add(filtered).await;
+        let renamed = TableDefinition {
+            name: "specimen".to_owned(),
+            renamed_from: Some("sample".to_owned()),
+            ..definitions::sample()
+        };
+        for (definition, seconds) in [(definitions::sample(), 1), (renamed, 2)] {
+            let defined = lab.catalog.define(lab.ours, &definition, at(seconds));
+            defined.await.unwrap();
+        }
+        lab.make(9).await;
+        let changed = |name: &str| LoggedEventKind::TableChanged(name.to_owned());
+        let expected = ["sample", "specimen"].map(|name| DeliverySubject::Event(changed(name)));
+        assert_eq!(lab.received(&told).await, expected);
     }
 
     /// From the event until the receiver took it.
@@ -190,7 +222,7 @@ crate::suite!(
         assert_eq!(oldest().await, None);
         lab.events([1]).await;
         assert_eq!(oldest().await, Some(at(1)));
-        lab.make(2, 9).await;
+        lab.make(9).await;
         assert_eq!(oldest().await, Some(at(1)));
         lab.enable(&told, false, 3).await;
         assert_eq!(oldest().await, None);
@@ -203,7 +235,7 @@ crate::suite!(
         let id = lab.deliveries(&told).await[0].id;
         let resent = lab.webhooks.resend(lab.ours, told.id, id, at(50));
         assert_eq!(resent.await.unwrap().started_at, at(50));
-        assert_eq!(lab.make(99, 9).await, 0);
+        assert_eq!(lab.make(9).await, 0);
         assert_eq!(lab.claimed(99).await.len(), 1);
     }
 );

@@ -132,10 +132,10 @@ pub trait WebhookRepository: Send + Sync {
 
     /// Makes the deliveries of up to `limit` waiting events of all organizations, as
     /// [`fair_events`](labdata_domain::outward::webhooks::fair_events) chooses; returns the number of events. Each
-    /// webhook that received an event when it happened gets one
+    /// webhook that received an event as it was when the event happened gets one
     /// [`delivery`](labdata_domain::outward::webhooks::OutboxEvent::delivery), unless it was deleted since. Of
     /// racing calls, from all servers, exactly one MUST make each.
-    async fn make_deliveries(&self, now: OffsetDateTime, limit: u32) -> Result<u64, PortError>;
+    async fn make_deliveries(&self, limit: u32) -> Result<u64, PortError>;
 
     /// Claims up to `free` due deliveries of all organizations for a worker that sends `held`, as
     /// [`fair_turns`](labdata_domain::outward::webhooks::fair_turns) chooses among those of enabled webhooks.

@@ -69,16 +69,14 @@ impl State {
         organization: OrganizationId,
         webhook: WebhookId,
     ) -> impl Iterator<Item = Delivery> {
-        let webhook = owned(&self.webhooks, organization).find(|known| known.id == webhook);
-        let waiting = webhook.map(|webhook| {
-            owned(&self.webhook_outbox, organization)
-                .filter_map(move |event| event.delivery(webhook, event.at))
-        });
-        waiting.into_iter().flatten()
+        let is_stored = owned(&self.webhooks, organization).any(|known| known.id == webhook);
+        owned(&self.webhook_outbox, organization)
+            .filter(move |_| is_stored)
+            .filter_map(move |event| event.delivery(webhook))
     }
 
     /// Makes the deliveries of up to `limit` waiting events; returns the number of events.
-    pub(super) fn make_deliveries(&mut self, now: OffsetDateTime, limit: usize) -> usize {
+    pub(super) fn make_deliveries(&mut self, limit: usize) -> usize {
         self.webhook_outbox.sort_by_key(|event| event.thing.at);
         let waiting: Vec<OrganizationId> = self
             .webhook_outbox
@@ -94,24 +92,24 @@ impl State {
             .map(|index| self.webhook_outbox.remove(index))
             .collect();
         taken.reverse();
-        self.store_deliveries(taken, now);
+        self.store_deliveries(taken);
         count
     }
 
     /// Makes the deliveries of all waiting events of an organization.
-    pub(super) fn make_deliveries_of(&mut self, organization: OrganizationId, now: OffsetDateTime) {
+    pub(super) fn make_deliveries_of(&mut self, organization: OrganizationId) {
         let taken = self
             .webhook_outbox
             .extract_if(.., |event| event.organization == organization)
             .collect();
-        self.store_deliveries(taken, now);
+        self.store_deliveries(taken);
     }
 
-    fn store_deliveries(&mut self, taken: Vec<Owned<OutboxEvent>>, now: OffsetDateTime) {
+    fn store_deliveries(&mut self, taken: Vec<Owned<OutboxEvent>>) {
         for event in taken {
             let organization = event.organization;
             let made = owned(&self.webhooks, organization)
-                .filter_map(|webhook| event.thing.delivery(webhook, now))
+                .filter_map(|webhook| event.thing.delivery(webhook.id))
                 .map(|thing| Owned {
                     organization,
                     thing,

@@ -81,7 +81,7 @@ impl State {
         webhook: WebhookId,
         now: OffsetDateTime,
     ) {
-        self.make_deliveries_of(organization, now);
+        self.make_deliveries_of(organization);
         let deliveries = self.deliveries.iter_mut().map(|owned| &mut owned.thing);
         for delivery in deliveries.filter(|delivery| delivery.webhook == webhook) {
             *delivery = delivery.clone().after_disabling(now);
@@ -147,6 +147,7 @@ impl WebhookRepository for InMemoryWebhookRepository {
         if u32::try_from(stored).is_ok_and(|stored| stored >= most) {
             return Ok(false);
         }
+        state.make_deliveries_of(organization);
         state.webhooks.push(Owned {
             organization,
             thing: webhook.clone(),
@@ -181,7 +182,9 @@ impl WebhookRepository for InMemoryWebhookRepository {
         let mut state = self.memory.lock();
         let webhook = state.webhook_mut(organization, id)?;
         let changed = change.apply(webhook.clone());
-        if webhook.state.is_enabled() != changed.state.is_enabled() {
+        let was_enabled = webhook.state.is_enabled();
+        state.make_deliveries_of(organization);
+        if was_enabled != changed.state.is_enabled() {
             state.end_pending(organization, id, now);
         }
         *state.webhook_mut(organization, id)? = changed.clone();
@@ -249,15 +252,15 @@ impl WebhookRepository for InMemoryWebhookRepository {
         now: OffsetDateTime,
     ) -> Result<Delivery, PortError> {
         let mut state = self.memory.lock();
-        state.make_deliveries_of(organization, now);
+        state.make_deliveries_of(organization);
         let stored = state.delivery_mut(organization, webhook, delivery)?;
         *stored = stored.clone().resent(now);
         Ok(stored.clone())
     }
 
-    async fn make_deliveries(&self, now: OffsetDateTime, limit: u32) -> Result<u64, PortError> {
+    async fn make_deliveries(&self, limit: u32) -> Result<u64, PortError> {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let made = self.memory.lock().make_deliveries(now, limit);
+        let made = self.memory.lock().make_deliveries(limit);
         Ok(u64::try_from(made).unwrap_or(u64::MAX))
     }
 

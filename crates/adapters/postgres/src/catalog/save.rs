@@ -9,7 +9,10 @@ use labdata_domain::{
 };
 use labdata_ports::{PortError, catalog::DefineError};
 
-use crate::database::errors::{Fault, port_error};
+use crate::{
+    database::errors::{Fault, port_error},
+    outward::webhooks::outbox,
+};
 
 /// Adds a column, or changes it as far as columns change.
 pub(super) async fn save_column(
@@ -125,6 +128,10 @@ pub(super) async fn rename_table(
     from: &str,
     to: &str,
 ) -> Result<(), DefineError> {
+    // The filters of webhooks change below.
+    outbox::make_all(connection, organization)
+        .await
+        .map_err(PortError::from)?;
     let statements = [
         "UPDATE labdata.catalog_table SET name = $3 WHERE organization_id = $1 AND name = $2",
         "UPDATE labdata.catalog_column SET references_table = $3 WHERE references_table = $2 AND table_id IN \

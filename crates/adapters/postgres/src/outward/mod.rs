@@ -1,7 +1,7 @@
 //! What other programs use from outside: SQL logins and webhooks.
 
 pub(crate) mod sql_logins;
-mod webhooks;
+pub(crate) mod webhooks;
 
 pub use sql_logins::PgSqlLoginRepository;
 pub use webhooks::PgWebhookRepository;

@@ -102,6 +102,22 @@ async fn every_time_has_its_zone() {
     assert_eq!(without, [""; 0]);
 }
 
+#[tokio::test]
+async fn the_outbox_of_webhooks_has_what_the_event_log_has() {
+    let columns_of = |table: &str, except: &str| {
+        format!(
+            "SELECT column_name::text FROM information_schema.columns \
+             WHERE table_schema = 'labdata' AND table_name = '{table}' \
+             AND column_name <> ALL ('{except}') ORDER BY column_name"
+        )
+    };
+    // The order of events is that of their times, and the transaction only orders the log.
+    let logged = offenders(&columns_of("event_log", "{transaction_id}")).await;
+    let filters = "{file_instrument_id,job_ids}";
+    let waiting = offenders(&columns_of("webhook_outbox", filters)).await;
+    assert_eq!(waiting, logged);
+}
+
 /// One line per column, `table.column type`, of what `schema.rs` declares.
 fn declared() -> Vec<String> {
     let mut columns = Vec::new();

@@ -32,7 +32,7 @@ pub async fn claim_deliveries(
     free: usize,
 ) -> Result<Vec<ClaimedDelivery>, Error> {
     let now = services.clock.now();
-    services.webhooks.make_deliveries(now, MAX_EVENTS).await?;
+    services.webhooks.make_deliveries(MAX_EVENTS).await?;
     let claimed = services.webhooks.claim(now, DELIVERY_LEASE, held, free);
     Ok(claimed.await?)
 }

@@ -4,10 +4,7 @@ use std::collections::BTreeMap;
 
 use time::OffsetDateTime;
 
-use super::{
-    Webhook,
-    delivery::{Delivery, DeliverySubject},
-};
+use super::delivery::{Delivery, DeliverySubject};
 use crate::{
     events::LoggedEventKind,
     ids::{DeliveryId, OrganizationId, WebhookId},
@@ -37,19 +34,13 @@ pub struct OutboxEvent {
 }
 
 impl OutboxEvent {
-    /// The delivery to a webhook; `None` if it does not receive the event. It has ended if the webhook was disabled
-    /// since the event.
+    /// The delivery to a webhook; `None` if it does not receive the event.
     #[must_use]
-    pub fn delivery(&self, webhook: &Webhook, now: OffsetDateTime) -> Option<Delivery> {
+    pub fn delivery(&self, webhook: WebhookId) -> Option<Delivery> {
         let mut receivers = self.receivers.iter();
-        let receiver = receivers.find(|receiver| receiver.webhook == webhook.id)?;
+        let receiver = receivers.find(|receiver| receiver.webhook == webhook)?;
         let subject = DeliverySubject::Event(self.kind.clone());
-        let made = Delivery::new(receiver.delivery, webhook.id, subject, self.at);
-        Some(if webhook.state.is_enabled() {
-            made
-        } else {
-            made.after_disabling(now)
-        })
+        Some(Delivery::new(receiver.delivery, webhook, subject, self.at))
     }
 }
 
@@ -78,63 +69,27 @@ pub fn fair_events(waiting: &[OrganizationId], limit: usize) -> Vec<usize> {
 mod tests {
     use uuid::Uuid;
 
-    use super::{
-        super::{
-            DeliveryState, DisabledBy, EventPattern, SecretVersion, WebhookFilters, WebhookFormat,
-            WebhookState, WebhookUrl,
-        },
-        *,
-    };
-    use crate::ids::{FileId, UserId};
-
-    const NOW: OffsetDateTime = OffsetDateTime::UNIX_EPOCH;
-
-    fn webhook(id: u128, state: WebhookState) -> Webhook {
-        Webhook {
-            id: WebhookId::new(Uuid::from_u128(id)),
-            url: WebhookUrl::parse("https://lab.example.org/hook").unwrap(),
-            // Filters are those of the time of the event.
-            events: vec![EventPattern::from_name("table.changed").unwrap()],
-            filters: WebhookFilters::default(),
-            format: WebhookFormat::Standard,
-            state,
-            secret: SecretVersion::FIRST,
-            created_by: UserId::new(Uuid::nil()),
-            created_at: NOW,
-        }
-    }
-
-    fn event() -> OutboxEvent {
-        OutboxEvent {
-            kind: LoggedEventKind::FileConfirmed(FileId::new(Uuid::nil())),
-            at: NOW,
-            receivers: vec![EventReceiver {
-                webhook: WebhookId::new(Uuid::from_u128(1)),
-                delivery: DeliveryId::new(Uuid::from_u128(9)),
-            }],
-        }
-    }
+    use super::{super::DeliveryState, *};
+    use crate::ids::FileId;
 
     #[test]
     fn the_receivers_of_the_time_of_the_event_get_a_delivery() {
-        let later = NOW + time::Duration::HOUR;
-        let made = event()
-            .delivery(&webhook(1, WebhookState::ENABLED), later)
-            .unwrap();
-        assert_eq!(made.id, event().receivers[0].delivery);
-        assert_eq!(made.at, NOW);
-        assert_eq!(made.state, DeliveryState::Pending { due_at: NOW });
-        let made_later = webhook(2, WebhookState::ENABLED);
-        assert_eq!(event().delivery(&made_later, later), None);
-    }
-
-    #[test]
-    fn a_webhook_that_was_disabled_since_gets_one_that_has_ended() {
-        let later = NOW + time::Duration::HOUR;
-        let disabled = webhook(1, WebhookState::Disabled(DisabledBy::Person));
-        let made = event().delivery(&disabled, later).unwrap();
-        assert_eq!(made.state, DeliveryState::Failed { at: later });
-        assert!(made.error.is_some());
+        let [receiver, other] = [1, 2].map(|id| WebhookId::new(Uuid::from_u128(id)));
+        let delivery = DeliveryId::new(Uuid::from_u128(9));
+        let at = OffsetDateTime::UNIX_EPOCH;
+        let event = OutboxEvent {
+            kind: LoggedEventKind::FileConfirmed(FileId::new(Uuid::nil())),
+            at,
+            receivers: vec![EventReceiver {
+                webhook: receiver,
+                delivery,
+            }],
+        };
+        let made = event.delivery(receiver).unwrap();
+        assert_eq!(made.id, delivery);
+        assert_eq!(made.at, at);
+        assert_eq!(made.state, DeliveryState::Pending { due_at: at });
+        assert_eq!(event.delivery(other), None);
     }
 
     #[test]

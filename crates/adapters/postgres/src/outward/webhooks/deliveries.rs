@@ -118,7 +118,7 @@ pub(super) async fn resend(
     now: OffsetDateTime,
 ) -> Result<Delivery, Fault> {
     // It may be listed already, but yet to be made.
-    outbox::make_all(connection, organization, now).await?;
+    outbox::make_all(connection, organization).await?;
     let key = (webhook.as_uuid(), delivery.as_uuid());
     let row: Option<DeliveryRow> = webhook_delivery::table
         .find(key)
@@ -143,14 +143,12 @@ pub(super) async fn resend(
     Ok(resent)
 }
 
-/// Ends the pending deliveries of a webhook that is disabled.
+/// Ends the pending deliveries of a webhook that is disabled. Those of events before that must have been made.
 pub(super) async fn end_pending(
     connection: &mut Connection,
-    organization: OrganizationId,
     webhook: WebhookId,
     now: OffsetDateTime,
 ) -> Result<(), Fault> {
-    outbox::make_all(connection, organization, now).await?;
     let pending = webhook_delivery::table
         .filter(webhook_delivery::webhook_id.eq(webhook.as_uuid()))
         .filter(webhook_delivery::status.eq("pending"));
@@ -312,6 +310,10 @@ async fn settle_failure(
         | DeliveryOutcome::Failed { at, .. } => *at,
     };
     let is_disabled = !after.is_enabled();
+    if is_disabled {
+        outbox::make_all(connection, organization).await?;
+        end_pending(connection, id, at).await?;
+    }
     diesel::update(webhook::table.find(id.as_uuid()))
         .set((
             webhook::failing_since.eq(failing_since),
@@ -321,9 +323,6 @@ async fn settle_failure(
         ))
         .execute(connection)
         .await?;
-    if is_disabled {
-        end_pending(connection, organization, id, at).await?;
-    }
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 mod deliveries;
 mod lock;
-mod outbox;
+pub(crate) mod outbox;
 mod rows;
 
 use async_trait::async_trait;
@@ -70,11 +70,13 @@ async fn update(
     now: OffsetDateTime,
 ) -> Result<Webhook, Fault> {
     let stored = locked(connection, organization, id).await?;
+    // What has happened is received by the webhook as it was.
+    outbox::make_all(connection, organization).await?;
     let was_enabled = stored.state.is_enabled();
     let changed = change.apply(stored);
-    // Also when it is enabled: an event whose transaction was in progress when it was disabled came later.
+    // Also when it is enabled: a worker that saw it as it was may have made some since it was disabled.
     if was_enabled != changed.state.is_enabled() {
-        deliveries::end_pending(connection, organization, id, now).await?;
+        deliveries::end_pending(connection, id, now).await?;
     }
     store(connection, organization, &changed).await?;
     Ok(changed)
@@ -127,6 +129,8 @@ async fn add(
     if stored >= i64::from(most) {
         return Ok(false);
     }
+    // What has happened is none of its events.
+    outbox::make_all(connection, organization).await?;
     diesel::insert_into(webhook::table)
         .values(NewWebhookRow::of(organization.as_uuid(), new))
         .execute(connection)
@@ -268,9 +272,9 @@ impl WebhookRepository for PgWebhookRepository {
         )?)
     }
 
-    async fn make_deliveries(&self, now: OffsetDateTime, limit: u32) -> Result<u64, PortError> {
+    async fn make_deliveries(&self, limit: u32) -> Result<u64, PortError> {
         let mut connection = self.database.connection().await?;
-        outbox::make_deliveries(&mut connection, now, limit).await
+        outbox::make_deliveries(&mut connection, limit).await
     }
 
     async fn claim(
