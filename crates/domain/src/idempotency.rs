@@ -71,7 +71,7 @@ impl StoredResponse {
     }
 }
 
-/// What a request has in common with its repetitions, beside its key.
+/// Properties that a request has in common with its repetitions, beside its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint {
     /// SHA-256 of the body.
@@ -84,7 +84,7 @@ pub struct Fingerprint {
 /// A request that was answered, stored under its idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompletedRequest {
-    /// What a repetition must have as well.
+    /// Fingerprint that a repetition must have as well.
     pub fingerprint: Fingerprint,
     /// When it was answered.
     pub answered_at: OffsetDateTime,

@@ -28,7 +28,7 @@ impl RecordName {
         is_one_line(&name).then_some(Self(name))
     }
 
-    /// The name of a text, if it has at most so many characters.
+    /// The name of a text, if it has at most the given number of characters.
     #[must_use]
     pub fn parse_up_to(text: &str, characters: usize) -> Option<Self> {
         Self::parse(text).filter(|name| name.0.chars().count() <= characters)
@@ -40,8 +40,8 @@ impl RecordName {
         &self.0
     }
 
-    /// Returns the name by which a request that gives this text finds a record: the text itself if such a record `exists`,
-    /// since earlier versions stored names as they were given.
+    /// Returns the name by which a request that gives this text finds a record: the text itself if a record with it
+    /// `exists`, since earlier versions stored names as they were given.
     #[must_use]
     pub fn find(text: &str, exists: impl Fn(&str) -> bool) -> String {
         match Self::parse(text) {

@@ -77,7 +77,7 @@ impl StoredKind {
         Self::Trash,
     ];
 
-    /// Kinds whose records have their sizes: they count to the byte. The others grow by small steps, and
+    /// Kinds whose records have their sizes: they count to the byte. All other kinds grow by small steps, and
     /// count as they were a short time ago.
     pub const RECORDED: [Self; 5] = [
         Self::Files,

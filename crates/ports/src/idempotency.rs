@@ -22,7 +22,7 @@ pub struct IdempotentRequest {
     pub operation: String,
     /// The idempotency key.
     pub key: String,
-    /// What its repetitions have as well.
+    /// Fingerprint that its repetitions have as well.
     pub fingerprint: Fingerprint,
     /// Now.
     pub now: OffsetDateTime,

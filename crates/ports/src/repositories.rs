@@ -41,7 +41,7 @@ pub struct Repositories {
     pub api_keys: Arc<dyn ApiKeyRepository>,
     /// Sessions of browsers.
     pub sessions: Arc<dyn SessionRepository>,
-    /// What sign-ins with an identity provider leave behind.
+    /// Records of sign-ins with an identity provider.
     pub oidc_store: Arc<dyn OidcStore>,
     /// Organizations and users.
     pub tenancy: Arc<dyn TenancyRepository>,

@@ -55,7 +55,7 @@ enum Asked {
 
 /// A run whose model gave no further response.
 struct FailedRun {
-    /// What the run had until then.
+    /// Result of the run until then.
     run: RunResult,
     failure: ModelFailure,
 }

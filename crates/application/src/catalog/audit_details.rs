@@ -1,4 +1,4 @@
-//! What the audit log says of tables.
+//! Details of tables in the audit log.
 
 use labdata_domain::{
     audit::{AuditTarget, AuditTargetKind},

@@ -16,7 +16,7 @@ use labdata_domain::{
 
 use crate::{Error, Services, catalog::visible::visible_catalog};
 
-/// Who may read and write a table.
+/// Groups and users that may read and write a table.
 #[derive(Clone, Debug)]
 pub struct WhoMay {
     /// The table.

@@ -23,7 +23,7 @@ pub struct SaveView {
     pub name: String,
     /// Address within the console.
     pub address: String,
-    /// Whether Home lists it.
+    /// True if Home lists it.
     pub is_pinned: bool,
 }
 

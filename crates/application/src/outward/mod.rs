@@ -1,4 +1,4 @@
-//! What other programs use from outside: webhooks and SQL logins.
+//! Access for other programs: webhooks and SQL logins.
 
 pub mod sql_logins;
 pub mod webhooks;

@@ -46,9 +46,9 @@ pub struct IssuedKey {
     pub key: ApiKey,
     /// Its plain text.
     pub plain: PlainApiKey,
-    /// Whether the organization was created for it.
+    /// True if the organization was created for it.
     pub created_organization: bool,
-    /// Whether the user was created for it.
+    /// True if the user was created for it.
     pub created_user: bool,
     /// The role that its user has now, if the former one was too narrow for the key.
     pub raised_to: Option<Role>,

@@ -28,7 +28,7 @@ async fn visible_entry(
     }
 }
 
-/// What the actor deletes now; `None` if it is deleted at once.
+/// The trash entry for a deletion by the actor; `None` if the trash is off and records are deleted at once.
 pub(crate) fn deletion(services: &Services, actor: &Actor) -> Option<Deletion> {
     let at = services.clock.now();
     Some(Deletion {

@@ -1,4 +1,4 @@
-//! What the platform depends on, as an administrator sees it.
+//! Dependencies of the platform, as an administrator sees them.
 
 use std::sync::Arc;
 

@@ -164,7 +164,7 @@ async fn a_receiver_that_is_down_for_two_days_gets_every_event_though_workers_di
     );
 }
 
-/// What a worker sends that dies afterwards.
+/// The request that a worker sends before it dies.
 fn request_of(claimed: &ClaimedDelivery) -> WebhookRequest {
     WebhookRequest {
         url: claimed.webhook.url.as_str().to_owned(),

@@ -9,7 +9,7 @@ use std::{
 use super::{ColumnRef, KeyedTable, Owner, Table, TableDefinition, core_tables::core_tables};
 use crate::people::rights::{Rights, TableRight};
 
-/// What a reference to a hidden table shows in place of its name. No table has this name.
+/// Name that a reference shows in place of a hidden table's. No table has it.
 pub const HIDDEN_TABLE: &str = "";
 
 /// Number of changes to an organization's tables; tells a stale snapshot from a current one.

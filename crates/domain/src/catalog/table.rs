@@ -75,7 +75,7 @@ pub struct Table {
     pub unique_together: Vec<Vec<String>>,
     /// False if earlier versions of its rows or series are not stored.
     pub history: bool,
-    /// Who may read and write it.
+    /// Groups that may read and write it.
     pub access: TableAccess,
 }
 

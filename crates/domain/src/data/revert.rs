@@ -39,7 +39,7 @@ pub struct RevertReport {
 /// Deletions of an execution that are recorded with the values before them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordedDeletions {
-    /// How often rows were deleted that the execution had created, by table and key.
+    /// Number of deletions of rows that the execution had created, by table and key.
     pub own_rows: BTreeMap<String, BTreeMap<String, u64>>,
     /// Points deleted with their rows that the execution had written, by raw table.
     pub own_points: BTreeMap<String, u64>,
@@ -94,7 +94,7 @@ pub struct RevertFacts {
     pub ledger: Vec<LedgerEntry>,
     /// Names of tables in the trash that the execution changed.
     pub in_trash: Vec<String>,
-    /// What the execution deleted, as far as it is recorded.
+    /// The execution's deletions, as far as they are recorded.
     pub deletions: RecordedDeletions,
     /// Created rows that still existed, all of them deleted now.
     pub rows: RowKeys,

@@ -30,7 +30,7 @@ pub struct SavedView {
     pub name: String,
     /// Address of the view within the console, from its `#` on.
     pub address: String,
-    /// Whether Home lists it.
+    /// True if Home lists it.
     pub is_pinned: bool,
     /// User who saved it.
     pub created_by: UserId,
@@ -45,7 +45,7 @@ pub struct SavedViewChange {
     pub name: Option<String>,
     /// Address.
     pub address: Option<String>,
-    /// Whether Home lists it.
+    /// True to list it in Home.
     pub is_pinned: Option<bool>,
 }
 

@@ -15,7 +15,7 @@ pub struct TrainingBackend {
     pub worker: Uuid,
     /// When the worker checked the backend.
     pub checked_at: OffsetDateTime,
-    /// What the backend lacks, for the person who requests a training; `None` if it can take work.
+    /// Deficiency of the backend, for the person who requests a training; `None` if it can take work.
     pub missing: Option<String>,
 }
 

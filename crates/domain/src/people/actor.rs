@@ -23,7 +23,7 @@ pub struct Actor {
     pub api_key: ApiKeyId,
     /// Scopes of the key that the role of its user has, too.
     pub scopes: Scopes,
-    /// What decides about tables.
+    /// Rights to tables.
     pub rights: Rights,
     /// Execution of an ephemeral key, made for a run on the platform.
     pub execution: Option<ExecutionId>,

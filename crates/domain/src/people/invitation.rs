@@ -54,7 +54,7 @@ impl Invitation {
         existing.map_or(invited, |user| invited.max(user.role))
     }
 
-    /// What it changes of a user of this address who exists: a disabled one is enabled, and none loses rights.
+    /// Change of a user of this address who exists: a disabled one is enabled, and none loses rights.
     #[must_use]
     pub fn change_of(&self, user: &User) -> UserChange {
         let role = Self::accepted_role(self.role, Some(user));

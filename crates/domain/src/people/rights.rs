@@ -130,7 +130,7 @@ impl Rights {
         let may_read = is_admin || access.is_read_by_all() || is_member(read) || is_member(write);
         let may_write = is_admin || write.is_empty() || is_member(write);
         match (may_read, may_write) {
-            // An open `write` opens the table to nobody who may not read it.
+            // An open `write` opens the table only to those who may read it.
             (false, _) => TableRight::None,
             (true, false) => TableRight::Read,
             (true, true) => TableRight::Write,
@@ -166,7 +166,7 @@ pub enum NarrowedKey {
         "this API key is narrowed to some tables, and scripts have all tables of its user: use another key"
     )]
     Scripts,
-    /// What belongs to the user.
+    /// Inbox, preferences, chats and SQL logins, which belong to the user.
     #[error(
         "this API key is narrowed to some tables, and the inbox, the preferences, the chats and the SQL logins of its \
          user may show others: use another key"

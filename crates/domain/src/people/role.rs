@@ -39,7 +39,7 @@ impl Role {
         Self::ALL.into_iter().find(|role| role.as_str() == name)
     }
 
-    /// Returns the scopes that keys of such a user may have.
+    /// Returns the scopes that keys of a user with this role may have.
     #[must_use]
     pub fn scopes(self) -> Scopes {
         let scopes: &[Scope] = match self {

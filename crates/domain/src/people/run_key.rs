@@ -114,7 +114,7 @@ impl GuardedAction {
         }
     }
 
-    /// The refusal of the action to a key that is narrowed to tables; `None` if such a key has it.
+    /// The refusal of the action to a key that is narrowed to tables; `None` if the action is permitted.
     const fn narrowed(self) -> Option<NarrowedKey> {
         match self {
             Self::UsePersonalRecords => Some(NarrowedKey::PersonalRecords),

@@ -86,7 +86,7 @@ impl UserChange {
 }
 
 impl User {
-    /// What the user may do, with a key that is not narrowed.
+    /// Rights of the user, with a key that is not narrowed.
     #[must_use]
     pub fn rights(&self) -> Rights {
         Rights::of(self.role, self.groups.iter().cloned())

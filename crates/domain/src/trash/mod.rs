@@ -67,7 +67,7 @@ pub struct TrashEntry {
     pub name: String,
     /// When it was deleted.
     pub deleted_at: OffsetDateTime,
-    /// Who deleted it.
+    /// Author of the deletion.
     pub deleted_by: Author,
     /// When it is purged.
     pub purge_at: OffsetDateTime,

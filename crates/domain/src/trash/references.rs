@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use super::RestoreRefusal;
 use crate::catalog::{Catalog, Column, Table, TableIdentity};
 
-/// Identities of the tables that columns in the trash reference, by the names of the columns. What an earlier version
-/// of the program dropped has none: such a column references its target by name.
+/// Identities of the tables that columns in the trash reference, by the names of the columns. Columns that an earlier
+/// version of the program dropped have none: they reference their targets by name.
 pub type ReferenceTargets = BTreeMap<String, TableIdentity>;
 
 /// The targets of columns that are dropped.

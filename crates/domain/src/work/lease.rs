@@ -11,7 +11,7 @@ use super::{MAX_LOST_WORKERS, WORK_LEASE, WorkId};
 pub struct Lease {
     /// Number of the claim, starting at 1. A later claim of the same work has a greater one.
     pub attempt: u32,
-    /// When the hold ends by the clock of the store, which may be set at any moment: nobody judges by it.
+    /// When the hold ends by the clock of the store, which may be set at any moment: no other clock judges it.
     /// Each renewal changes it.
     pub expires_at: OffsetDateTime,
 }

@@ -17,7 +17,7 @@ pub struct PythonSnippet {
     pub organization: OrganizationId,
     /// The code.
     pub code: String,
-    /// What it gets, as the items of the dictionary `inputs`.
+    /// Its inputs: the items of the dictionary `inputs`.
     pub inputs: Vec<PythonInput>,
 }
 

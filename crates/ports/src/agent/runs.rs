@@ -25,7 +25,7 @@ pub struct BeginRun {
     pub lease: Duration,
 }
 
-/// What the server of a run learns when it renews the lease.
+/// State of a run that its server learns when it renews the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RenewedRun {
     /// The run continues.

@@ -76,7 +76,7 @@ pub struct Attribution {
     pub user: UserId,
     /// The key.
     pub api_key: ApiKeyId,
-    /// What the caller may do to tables; a delete reaches no other rows.
+    /// The caller's rights to tables; a delete reaches no other rows.
     pub rights: Rights,
     /// Time of the write.
     pub now: OffsetDateTime,
@@ -102,7 +102,7 @@ pub struct RevertRequest {
     pub user: UserId,
     /// The key that the user showed, if it was one.
     pub api_key: Option<ApiKeyId>,
-    /// What the caller may do to tables; the revert reaches no other rows.
+    /// The caller's rights to tables; the revert reaches no other rows.
     pub rights: Rights,
     /// Time of the revert.
     pub now: OffsetDateTime,
@@ -248,7 +248,7 @@ pub trait DataStore: Send + Sync {
         request: &RevertRequest,
     ) -> Result<RevertReport, RevertError>;
 
-    /// What the execution changed, with the first
+    /// Changes of the execution, with the first
     /// [`SHOWN_IDS`](labdata_domain::data::changes::SHOWN_IDS) ids of each kind of change. An unknown
     /// execution has changed nothing.
     async fn changes(
@@ -315,7 +315,7 @@ pub trait DataStore: Send + Sync {
     ) -> Result<bool, PortError>;
 
     /// Reads a page of rows; with [`ReadPlan::as_of`] as they stood then, with the columns that the table has now,
-    /// as every operation with such a plan. Rows whose former values are no longer stored are missing: compare with
+    /// as every operation with this plan. Rows whose former values are no longer stored are missing: compare with
     /// [`DataStore::history_since`].
     ///
     /// # Errors

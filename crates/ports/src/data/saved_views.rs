@@ -34,7 +34,7 @@ pub trait SavedViewRepository: Send + Sync {
     /// Changes a view, and returns it as stored then. Racing changes of different fields MUST all take effect.
     ///
     /// # Errors
-    /// As [`Self::add`], and [`PortError::NotFound`] without such a view.
+    /// As [`Self::add`], and [`PortError::NotFound`] for an unknown view.
     async fn update(
         &self,
         organization: OrganizationId,

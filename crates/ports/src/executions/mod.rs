@@ -85,7 +85,7 @@ pub trait ExecutionRepository: Send + Sync {
         run: &NewRun,
     ) -> Result<Execution, PortError>;
 
-    /// Who or what started each of the organization's executions, by names; unknown ids are left out.
+    /// User and trigger that started each of the organization's executions, by names; unknown ids are left out.
     async fn starters(
         &self,
         organization: OrganizationId,

@@ -20,7 +20,7 @@ pub struct ServedModel {
     pub version: ModelVersionId,
     /// Kind of its input.
     pub task: TaskType,
-    /// What it reads and predicts.
+    /// Columns that it reads and predicts.
     pub signature: Arc<ModelSignature>,
     /// Its artifact.
     pub artifact: Artifact,

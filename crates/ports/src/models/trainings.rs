@@ -1,4 +1,4 @@
-//! What trainings have besides their place in the queue: tokens, reports and backends.
+//! Records of trainings besides their place in the queue: tokens, reports and backends.
 
 use async_trait::async_trait;
 use labdata_domain::{
@@ -74,7 +74,7 @@ pub trait TrainingStore: Send + Sync {
         report: &TrainingReport,
     ) -> Result<bool, PortError>;
 
-    /// What the holder's training has left so far; `None` when it was taken from the holder.
+    /// Reports of the holder's training so far; `None` when it was taken from the holder.
     async fn reported(&self, claim: WorkClaim) -> Result<Option<Reported>, PortError>;
 
     /// Records the state of a worker's training backend in place of its earlier record. Records older

@@ -1,4 +1,4 @@
-//! What other programs reach from outside, or are told: webhooks.
+//! Access for other programs: webhooks and SQL logins.
 
 pub mod sql_logins;
 pub mod webhooks;

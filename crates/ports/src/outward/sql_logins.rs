@@ -15,9 +15,9 @@ use crate::PortError;
 pub enum AddedLogin {
     /// It is stored, and may connect.
     Added,
-    /// Nothing is stored: there are too many.
+    /// Not stored: there are too many.
     TooMany(TooManySqlLogins),
-    /// Nothing is stored: the platform may not create roles.
+    /// Not stored: the platform may not create roles.
     RolesRefused,
 }
 
@@ -32,7 +32,7 @@ pub struct DueLogin {
     pub reason: EndReason,
 }
 
-/// What [`SqlLoginRepository::maintain`] has done.
+/// Outcome of [`SqlLoginRepository::maintain`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Maintained {
     /// Number of organizations whose rights were brought up to date.
@@ -55,7 +55,7 @@ pub trait SqlLoginRepository: Send + Sync {
     async fn may_create_roles(&self) -> Result<bool, PortError>;
 
     /// Stores a new login with its role, unless there are as many as `limits` allow or the platform may not
-    /// create roles. Of racing calls each MAY exceed the limit by the others.
+    /// create roles. Racing calls MAY exceed the limit by their number.
     ///
     /// # Errors
     /// [`PortError::NotFound`] for an unknown user.

@@ -198,7 +198,7 @@ impl std::fmt::Debug for WebhookRequest {
 pub trait WebhookSender: Send + Sync {
     /// Sends a POST. It MUST end within
     /// [`ATTEMPT_TIMEOUT`](labdata_domain::outward::webhooks::ATTEMPT_TIMEOUT) and a second, MUST NOT follow
-    /// redirects, and MUST NOT connect to an address that the operator does not permit, whatever the name
-    /// resolves to. A reason of a failure names neither address nor headers.
+    /// redirects, and MUST NOT connect to an address that the operator does not permit, even where the name
+    /// resolves to it. A reason of a failure names neither address nor headers.
     async fn send(&self, request: &WebhookRequest) -> AttemptResult;
 }

@@ -25,7 +25,7 @@ pub struct Identity {
     pub name: Option<String>,
     /// Groups.
     pub groups: Groups,
-    /// Refresh token, sealed by the adapter: nobody else reads it.
+    /// Refresh token, sealed by the adapter, which alone reads it.
     pub refresh: Option<Vec<u8>>,
 }
 

@@ -36,7 +36,7 @@ pub struct ToolContext<'c> {
 /// The execution of a run.
 #[derive(Default)]
 enum RunExecution {
-    /// Nothing was written yet.
+    /// Not opened: the run has written nothing yet.
     #[default]
     None,
     /// It is being opened. The future outlives the call that began it: a call that is cancelled in between

@@ -1,4 +1,4 @@
-//! What an import reads of a file that may be read in several ways.
+//! Readings by an import of files that may be read in several ways.
 
 use labdata_domain::scalar::DataType;
 use labdata_table_formats::read::ReadOptions;

@@ -16,7 +16,7 @@ use crate::{Error, Services, audit::record::audited, maintenance::disk_reserve::
 /// The login to make.
 #[derive(Clone, Debug)]
 pub struct CreateSqlLogin {
-    /// What it is for.
+    /// Purpose of the login.
     pub name: String,
     /// When it ends by itself.
     pub expires_at: Option<OffsetDateTime>,

@@ -20,7 +20,7 @@ use crate::{Error, Services, audit::record::Record};
 /// Settings of SQL logins.
 #[derive(Clone, Debug, Default)]
 pub struct SqlAccess {
-    /// Where tools connect; `None` if nowhere.
+    /// Address for tools; `None` if the server offers no logins.
     pub endpoint: Option<SqlEndpoint>,
     /// True if several organizations may share the catalogs of PostgreSQL.
     pub is_shared: bool,
@@ -43,7 +43,7 @@ pub(crate) async fn offered(services: &Services) -> Result<&SqlEndpoint, Error> 
     Ok(endpoint)
 }
 
-/// What is recorded of an action on a login.
+/// Audit record of an action on a login.
 fn record_of(action: AuditAction, login: &SqlLogin) -> Record {
     let target = AuditTarget {
         kind: AuditTargetKind::SqlLogin,

@@ -12,17 +12,17 @@ use crate::{Error, Services, idempotency::unit_of_work::UnitOfWork};
 /// Maximum number of logins that end in one pass.
 const BATCH: u32 = 50;
 
-/// What a pass has done.
+/// Outcome of a pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SweptLogins {
     /// Number of logins that ended.
     pub ended: u64,
-    /// What else was done.
+    /// Outcome of the maintenance of rights, sessions and roles.
     pub maintained: Maintained,
 }
 
-/// Ends logins that expired, whose users are disabled, or whose roles are missing; brings the rights of the others up
-/// to date, and ends sessions beyond their limits. Several servers may do it at once.
+/// Ends logins that expired, whose users are disabled, or whose roles are missing; brings the rights of all other
+/// logins up to date, and ends sessions beyond their limits. Several servers may do it at once.
 ///
 /// # Errors
 /// Errors of the ports. What was not done is left to the next pass.

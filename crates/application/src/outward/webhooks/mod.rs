@@ -48,7 +48,7 @@ async fn secret_of(services: &Services, webhook: &Webhook) -> Result<WebhookSecr
     ))
 }
 
-/// Refuses filters that name what the organization does not have: no event would pass them, which nobody would notice.
+/// Refuses filters that name what the organization does not have: no event would pass them, and no error would say so.
 async fn check_filters(
     services: &Services,
     actor: &Actor,

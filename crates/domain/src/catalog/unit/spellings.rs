@@ -1,4 +1,4 @@
-//! What people write in place of a UCUM code.
+//! Spellings that people write in place of a UCUM code.
 
 /// Letters that alone are a unit in a header.
 const LETTERS: &str = "msgLlhdKCFVAWJUM";

@@ -334,7 +334,7 @@ fn exponent(text: &str) -> Option<(&str, i32)> {
     let base = base.strip_suffix(['-', '+']).unwrap_or(base);
     let (symbol, digits) = text.split_at_checked(base.len())?;
     let exponent = digits.parse().ok()?;
-    // Nobody writes an exponent of one: `A1` is rather a well.
+    // An exponent of one is not written: `A1` is rather a well.
     let is_one = digits.trim_start_matches('+') == "1";
     let symbol = symbol.strip_suffix('^').unwrap_or(symbol);
     (exponent != 0 && !is_one).then_some((symbol, exponent))

@@ -22,7 +22,7 @@ pub struct ImportField {
     pub key: String,
     /// The unit behind its name or below it.
     pub unit: Option<String>,
-    /// True if cells of it are times, which are seconds in a column of numbers, whatever the unit is.
+    /// True if cells of it are times, which are seconds in a column of numbers, regardless of the unit.
     pub holds_times: bool,
 }
 

@@ -21,7 +21,7 @@ pub struct RestoreFacts {
     pub ledger: Vec<LedgerEntry>,
     /// Names of tables in the trash that the execution changed.
     pub in_trash: Vec<String>,
-    /// What the execution deleted, as far as it is recorded.
+    /// The execution's deletions, as far as they are recorded.
     pub deletions: RecordedDeletions,
     /// Number of rows that were deleted.
     pub deleted: u64,

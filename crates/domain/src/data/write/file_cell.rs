@@ -114,7 +114,7 @@ impl FileCell {
         }
     }
 
-    /// How the cell can be read after all.
+    /// Advice on a type or a spelling with which the cell can be read; empty if there is none.
     fn advice(&self, data_type: DataType) -> String {
         match self {
             Self::Integer(_) if data_type == DataType::Float => {

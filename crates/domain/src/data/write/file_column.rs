@@ -22,7 +22,7 @@ pub struct FileColumn {
 pub(super) struct RefusedCell(Option<Box<FileCell>>);
 
 impl RefusedCell {
-    /// What the column takes.
+    /// Problem of the cell, or else the values that the column takes.
     pub(super) fn message(&self, data_type: DataType) -> String {
         let problem = self.0.as_ref().map(|cell| cell.to_scalar(data_type));
         let problem = problem.and_then(Result::err);

@@ -104,7 +104,7 @@ pub struct TableWrite {
     pub lookups: BTreeMap<String, CellLookup>,
 }
 
-/// What a cell of a file may hold in a reference column.
+/// Lookup by which the cells of a file's reference column find their rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CellLookup {
     /// Unique column of the referenced table, whose value the cell holds.

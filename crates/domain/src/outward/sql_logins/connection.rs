@@ -1,10 +1,10 @@
-//! What a person's tool needs to connect.
+//! Connection details for a person's tool.
 
 use std::fmt::Write;
 
 use super::SqlPassword;
 
-/// Where PostgreSQL's protocol is served.
+/// Address at which PostgreSQL's protocol is served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SqlEndpoint {
     /// Host name or address; `None` for the host by which callers reach the platform.

@@ -45,7 +45,7 @@ pub struct SqlLogin {
     pub id: SqlLoginId,
     /// The user whose rights it has.
     pub user: UserId,
-    /// What it is for, as its user says.
+    /// Purpose of the login, in its user's words.
     pub name: String,
     /// When it was made.
     pub created_at: OffsetDateTime,
@@ -113,7 +113,7 @@ impl EndReason {
     }
 }
 
-/// What decides whether an active login stays so.
+/// Facts that decide whether an active login stays so.
 #[derive(Clone, Copy, Debug)]
 pub struct LoginFacts {
     /// True if its user is disabled.

@@ -52,7 +52,7 @@ impl WebhookUrl {
     }
 }
 
-/// What precedes path and query.
+/// Host and port: the part before path and query.
 fn authority(rest: &str) -> &str {
     rest.split(['/', '?']).next().unwrap_or_default()
 }

@@ -76,7 +76,7 @@ pub enum InvalidClaims {
     /// It belongs to another sign-in.
     #[error("another nonce")]
     Nonce,
-    /// It names nobody, or another person.
+    /// It names no person, or another one.
     #[error("another subject")]
     Subject,
 }

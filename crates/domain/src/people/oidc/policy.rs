@@ -1,4 +1,4 @@
-//! Who may sign in with the provider, and as what.
+//! Admission of persons who sign in with the provider, and their roles.
 
 use super::SignInRefused;
 use crate::people::role::Role;
@@ -90,12 +90,12 @@ impl EmailDomains {
     }
 }
 
-/// Who may sign in with the provider, and as what.
+/// Admission of persons who sign in with the provider, and their roles.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OidcPolicy {
     /// Roles of groups.
     pub roles: RoleMapping,
-    /// Who gets a user at the first sign-in.
+    /// Domains of e-mail addresses whose owners get a user at the first sign-in.
     pub creates_users: EmailDomains,
     /// Name of the organization that persons sign in to.
     pub organization: String,

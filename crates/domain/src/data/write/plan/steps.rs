@@ -29,7 +29,7 @@ pub enum Action {
     Insert {
         /// The primary key of each row, without nulls.
         keys: Values,
-        /// Whether the request has given any of them; the others are new.
+        /// True if the request has given any of them; the remaining ones are generated.
         is_key_given: bool,
     },
     /// Updates rows that match on the key columns, creates the rest.

@@ -222,7 +222,7 @@ impl TablePlanner<'_> {
 
     fn known_key(&self, address: RowAddress) -> Option<KeyValue> {
         if address.table == self.index {
-            // Only of an insert: its keys are drawn before the references of its own rows are resolved.
+            // Only of an insert: its keys are drawn before the references of the step's rows are resolved.
             self.inserted_keys?.key(address.row)
         } else {
             let step = self.steps.get(address.table)?.as_ref()?;
