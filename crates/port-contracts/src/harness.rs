@@ -22,7 +22,7 @@ pub trait Subject<P: ?Sized>: Harness {
     fn subject(&self) -> Arc<P>;
 }
 
-/// What a clause starts from, made over a fresh harness.
+/// Initial state of a clause, made over a fresh harness.
 #[async_trait]
 pub trait Fixture<H>: Sized {
     /// The fixture that owns the harness.

@@ -1,4 +1,4 @@
-//! What the platform adds to a run of the agent, with the real program on a separate database and a
+//! Overhead of the platform in a run of the agent, with the real program on a separate database and a
 //! scripted provider of models: the first token, a step of the loop, streams that wait, and the time
 //! until a client that leaves has cancelled everything. Run with `just bench`.
 

@@ -1,4 +1,4 @@
-//! What the history of rows costs: the same writes to tables with and without it, in turn, and undoing one.
+//! Costs of the history of rows: the same writes to tables with and without it, in turn, and undoing one.
 
 use serde_json::{Value, json};
 

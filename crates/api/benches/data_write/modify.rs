@@ -38,7 +38,7 @@ pub(crate) async fn upsert_10_000(bench: &mut Bench) {
     let schema = bench.schema().await;
     let names = names("upsert");
     bench.write(body("insert", &names, 0.0)).await;
-    // A table of its own: the platform's constraints can be deferred, which makes them no arbiters of a conflict.
+    // A separate table: the platform's constraints can be deferred, which makes them no arbiters of a conflict.
     bench
         .database
         .batch_execute(&format!(

@@ -30,7 +30,7 @@ const WRITES: usize = 100;
 const WARM_UP: usize = 25;
 const WEBHOOKS: usize = 10;
 
-/// What a part of a round has of webhooks.
+/// Webhooks and trigger of a part of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Setup {
     NoTrigger,

@@ -1,6 +1,6 @@
-//! What hostile requests cost: the memory of the server's process, and what they leave behind.
+//! Costs of hostile requests: the memory of the server's process, and what they leave behind.
 //!
-//! A server process of their own is measured: its peak, which is reset before each request.
+//! A separate server process is measured: its peak, which is reset before each request.
 
 use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 

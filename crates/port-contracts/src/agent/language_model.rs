@@ -172,7 +172,7 @@ crate::suite!(
         }
     }
 
-    /// What arrived before is passed on; the error is the last part.
+    /// Parts that arrived before are passed on; the error is the last part.
     async fn an_answer_that_breaks_off_ends_with_an_error(harness: &Itself<impl Scripted>) {
         harness.will_break_off("The answer is").await;
         let mut parts = parts(&**harness, &prompt()).await.unwrap();

@@ -143,7 +143,7 @@ crate::suite!(
         assert_eq!(left, [other.session()]);
     }
 
-    /// Nobody ends the session of another organization's key.
+    /// Only the organization of its key ends a session.
     async fn an_idle_session_of_another_organization_does_not_end(lab: &WriteSessionsLab) {
         let owner = lab.caller(&lab.ada, 1).await;
         let execution = owner.executions[0];

@@ -218,7 +218,7 @@ crate::suite!(
         assert_eq!(lab.column("pair", "c").await, [2]);
     }
 
-    /// Nothing changes then.
+    /// The definition stays as it was.
     async fn a_rename_to_a_taken_name_is_refused(harness: &Itself<impl DataHarness>) {
         let lab = Lab::with_tables(harness).await;
         let before = lab.tables().await.version;

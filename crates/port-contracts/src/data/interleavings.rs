@@ -57,7 +57,7 @@ enum Order {
     AtOnce,
 }
 
-/// What two changes leave.
+/// State that two changes leave.
 #[derive(Clone, Debug, PartialEq)]
 struct State {
     rows: Vec<(Value, Value)>,

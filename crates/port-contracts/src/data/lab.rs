@@ -336,7 +336,7 @@ impl Lab {
         }
     }
 
-    /// What an execution changed.
+    /// Changes of an execution.
     pub async fn changes(&self, execution: ExecutionId) -> ExecutionChanges {
         let changes = self.data.changes(self.organization, execution);
         changes.await.unwrap()

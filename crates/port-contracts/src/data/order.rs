@@ -168,7 +168,7 @@ crate::suite!(
         }
     }
 
-    /// What follows the key has no effect.
+    /// Columns behind the key have no effect.
     async fn the_primary_key_orders_rows_in_both_directions(harness: &Itself<impl DataHarness>) {
         let lab = lab_with_samples(harness).await;
         assert_eq!(ids(&lab, "sample", &["id", "-volume"]).await, "abcde");

@@ -262,7 +262,7 @@ crate::suite!(
         assert_eq!((created, lab.count("sample").await), (1, 1));
     }
 
-    /// Upserts by a key that no constraint makes unique create its row once as well: the others update it.
+    /// Upserts by a key that no constraint makes unique create its row once as well: all but the first update it.
     async fn upserts_by_a_key_that_is_not_unique_create_it_once(
         harness: &Itself<impl DataHarness>,
     ) {

@@ -52,7 +52,7 @@ async fn sample_with_a_curve_of_others(lab: &Lab) -> ExecutionId {
 crate::suite!(
     use data::reach as data_reach;
 
-    /// A delete that would take rows or points of such a table is refused, with cascade and without.
+    /// A delete that would take rows or points of others' tables is refused, with cascade and without.
     async fn a_delete_reaches_no_table_of_others(harness: &Itself<impl DataHarness>) {
         let lab = narrow_lab(harness).await;
         let before = counts(&lab).await;
@@ -72,7 +72,7 @@ crate::suite!(
         assert!(lab.write(request([alone], [])).await.is_ok());
     }
 
-    /// A revert that would take points of such a table, or is blocked by its rows, is refused without their names.
+    /// A revert that would take points of others' tables, or is blocked by their rows, is refused without their names.
     async fn a_revert_reaches_no_table_of_others(harness: &Itself<impl DataHarness>) {
         let lab = narrow_lab(harness).await;
         let with_curve = sample_with_a_curve_of_others(&lab).await;

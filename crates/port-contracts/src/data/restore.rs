@@ -188,7 +188,7 @@ crate::suite!(
         }
     }
 
-    /// What another execution changed since is refused, or stays with a warning; with a created row its series.
+    /// Rows that another execution changed since are refused, or stay with a warning; with a created row its series.
     async fn later_changes_of_others_are_conflicts(harness: &Itself<impl DataHarness>) {
         let lab = two_samples(harness).await;
         let tables = [
@@ -293,7 +293,7 @@ crate::suite!(
         assert_eq!(lab.column("measurement", "sample").await, ["a", "b"]);
     }
 
-    /// What a definition demands by now of the earlier values is a conflict.
+    /// Earlier values that the definition does not permit any more are a conflict.
     async fn constraints_since_are_conflicts(harness: &Itself<impl DataHarness>) {
         let lab = two_samples(harness).await;
         let note = |a: Value, b: Value| {

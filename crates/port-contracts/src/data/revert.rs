@@ -179,7 +179,7 @@ crate::suite!(
         );
     }
 
-    /// So it does with a row that was deleted when the first revert skipped it.
+    /// A second revert takes a row that was deleted when the first one skipped it, and was restored since.
     async fn rows_that_another_revert_restored_are_reverted(harness: &Itself<impl DataHarness>) {
         let lab = Lab::with_tables(harness).await;
         let execution = lab

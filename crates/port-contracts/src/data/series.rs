@@ -413,7 +413,7 @@ crate::suite!(
         );
     }
 
-    /// Points may name the id under which the same request upserts their row, by whatever key it is matched.
+    /// Points may name the id under which the same request upserts their row, by any key that matches it.
     async fn points_name_the_id_of_a_row_that_is_upserted_by_another_key(
         harness: &Itself<impl DataHarness>,
     ) {

@@ -25,7 +25,7 @@ use crate::{
     given::at,
 };
 
-/// What a sink took.
+/// Parts that a sink took.
 #[derive(Debug, Default)]
 struct Taken {
     parts: Vec<TablePart>,
@@ -272,7 +272,7 @@ crate::suite!(
         assert!(taken.parts.iter().all(|part| part.rows == 0));
     }
 
-    /// Where the parents' table is hidden, rows without points are as rows that do not exist.
+    /// With a hidden table of parents, rows without points are as rows that do not exist.
     async fn of_hidden_parents_those_with_points_exist(harness: &Itself<impl DataHarness>) {
         let mut lab = lab_with_samples(harness).await;
         lab.narrow("curve").await;
@@ -384,7 +384,7 @@ crate::suite!(
         assert_eq!((taken.parts.len(), taken.ends), (0, 0));
     }
 
-    /// Nothing is held after a read that was given up.
+    /// A read that was given up holds nothing.
     async fn the_store_answers_after_abandoned_reads(harness: &Itself<impl DataHarness>) {
         let lab = lab_with_samples(harness).await;
         for _ in 0..40 {

@@ -56,7 +56,7 @@ crate::suite!(
         fill(lab, "cider", 2).await;
     }
 
-    /// Whether they are for new models or for one that exists.
+    /// The limit holds for trainings of new models and of existing ones alike.
     async fn of_racing_trainings_only_as_many_are_queued_as_there_is_room_for(lab: &TrainingsLab) {
         let first = fill(lab, "wine", 2).await;
         let mut wanted = Vec::new();

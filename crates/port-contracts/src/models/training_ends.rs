@@ -116,7 +116,7 @@ crate::suite!(
         assert_eq!(left[0].version.model, other.model);
     }
 
-    /// Nothing changes.
+    /// The version stays as it was.
     async fn a_model_without_a_version_in_flight_has_nothing_to_cancel(lab: &TrainingsLab) {
         let ready = lab.ready("wine", at(0)).await;
         let models = &lab.models;

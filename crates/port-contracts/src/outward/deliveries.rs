@@ -58,7 +58,7 @@ fn failed(seconds: i64, gone: bool) -> DeliveryOutcome {
 }
 
 impl WebhooksLab {
-    /// What a worker does.
+    /// Makes due deliveries and claims them, as a worker does.
     async fn claim(
         &self,
         seconds: i64,

@@ -68,7 +68,7 @@ crate::suite!(
         assert_eq!(claimed[0].subject, listed[0].subject);
     }
 
-    /// Each webhook has a delivery of its own, with an id of its own.
+    /// Each webhook has a separate delivery, with a separate id.
     async fn every_receiver_gets_one(lab: &WebhooksLab) {
         let mut ids = BTreeSet::new();
         let mut receivers = Vec::new();
@@ -160,7 +160,7 @@ crate::suite!(
         assert_eq!(lab.claimed(9).await, []);
     }
 
-    /// What waits when a webhook is disabled ends, and is not sent when it is enabled again.
+    /// Deliveries that wait when a webhook is disabled end, and are not sent when it is enabled again.
     async fn an_event_before_a_webhook_is_disabled_ends_as_failed(lab: &WebhooksLab) {
         let told = lab.add(webhook(lab.ada.id, 0)).await;
         lab.events([1]).await;

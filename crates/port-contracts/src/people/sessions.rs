@@ -116,7 +116,7 @@ crate::suite!(
         }
     }
 
-    /// Whether they are still valid is for the caller to judge.
+    /// The caller judges whether they are still valid.
     async fn a_found_session_tells_of_its_key_and_its_user(lab: &SessionsLab) {
         let key = lab.api_key(&lab.ada).await;
         lab.add(&session(&key, 1)).await;

@@ -226,7 +226,7 @@ crate::suite!(
         assert_eq!(lab.names().await, Vec::<String>::new());
     }
 
-    /// What a dropped column held of a forgotten row does not come back, neither now nor in its history.
+    /// Values of a dropped column in a forgotten row do not come back, neither now nor in its history.
     async fn a_forgotten_row_is_forgotten_in_the_trash(harness: &Itself<impl TrashHarness>) {
         let lab = TrashLab::over(&**harness).await;
         lab.define(&with(sample(), Vec::new())).await.unwrap();

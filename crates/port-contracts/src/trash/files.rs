@@ -230,7 +230,7 @@ crate::suite!(
         assert_eq!(lab.annotations.list(lab.ours, image.id).await.unwrap(), []);
     }
 
-    /// What was never confirmed is removed for good.
+    /// A file that was never confirmed is removed for good.
     async fn an_unconfirmed_file_does_not_move(lab: &TrashedFilesLab) {
         let execution = lab.execution(lab.ours, at(0), None).await.id;
         let file = awaiting("a.csv", attribution(None, Some(execution)), at(1));

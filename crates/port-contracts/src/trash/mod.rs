@@ -299,7 +299,7 @@ crate::suite!(
         assert_eq!(lab.names().await, Vec::<String>::new());
     }
 
-    /// What is in the trash follows the new names of tables that it references.
+    /// Tables in the trash follow the new names of tables that they reference.
     async fn references_in_the_trash_follow_renames(harness: &Itself<impl TrashHarness>) {
         let lab = TrashLab::over(&**harness).await;
         lab.fill().await;

@@ -68,7 +68,7 @@ async fn restore(
     lab.data.revert(lab.organization, &request).await
 }
 
-/// What lists of changes have of an execution in a table: ids with their values before and after.
+/// Changes of an execution in a table as their lists have them: ids with their values before and after.
 async fn images(lab: &Lab, execution: ExecutionId, table: &str) -> Vec<(String, Value, Value)> {
     let rows = lab.data.changed_rows(lab.organization, execution, table);
     let mut rows = rows.await.unwrap();
@@ -417,7 +417,7 @@ crate::suite!(
         assert_eq!(by_id(&lab, "volume").await[0].1.as_f64(), Some(1.0));
     }
 
-    /// What an execution wrote to a table in the trash is undone once that is restored, whichever revert it is.
+    /// Writes to a table in the trash are undone once it is restored, by either kind of revert.
     async fn a_table_in_the_trash_is_reverted_later(harness: &Itself<impl TrashHarness>) {
         let lab = two_samples(harness).await;
         for restores in [false, true] {
@@ -452,7 +452,7 @@ crate::suite!(
         }
     }
 
-    /// What was written to a table that is purged is undone.
+    /// Writes to a table that is purged count as undone.
     async fn a_purged_table_is_nothing_to_revert(harness: &Itself<impl TrashHarness>) {
         let lab = two_samples(harness).await;
         let execution = lab.insert("measurement", json!([{"id": "1"}])).await;

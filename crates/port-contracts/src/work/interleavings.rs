@@ -53,7 +53,7 @@ enum Change {
 
 use Change::{Cancel, Claim, Finish, Lose, Release, Revert, Write};
 
-/// What two changes leave: the names of rows, the status of the run and of the one that retries it, and which
+/// State after two changes: the names of rows, the status of the run and of the one that retries it, and which
 /// changes were carried out.
 type Outcome = ((Vec<Value>, Vec<&'static str>), [bool; 2]);
 

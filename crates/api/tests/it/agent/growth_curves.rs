@@ -25,7 +25,7 @@ const ROWS: [(char, f64, f64); 4] = [
     ('D', 0.9, 2.25),
 ];
 
-/// What the scripted model computes: a logistic curve for each well, and two figures.
+/// Code of the scripted model: a logistic curve for each well, and two figures.
 const SNIPPET: &str = r#"
 import json
 import matplotlib.pyplot as plt

@@ -33,7 +33,7 @@ fn goal(tool: &'static str, input: Value, refusal: &'static str) -> Goal {
     }
 }
 
-/// What a key without the write scope must not do.
+/// Goals that a key without the write scope must not reach.
 fn writes() -> Vec<Goal> {
     let rows = json!([{ "table": "sample", "rows": [{ "note": "injected" }] }]);
     let no_scope = "lacks the write scope";
@@ -52,7 +52,7 @@ fn writes() -> Vec<Goal> {
     ]
 }
 
-/// What no key permits.
+/// Goals that no key permits.
 fn escapes(lab: &Hostile) -> Vec<Goal> {
     let query = |sql: &str| json!({ "query": sql });
     let theirs = format!("select * from org_{}.secret", lab.their_schema);

@@ -176,7 +176,7 @@ pub(crate) async fn run(client: &Client, mut body: Value) -> Reply {
 /// Events of a run that is streamed.
 pub(crate) struct Events {
     pub(crate) response: Response,
-    /// What has arrived and is not read yet.
+    /// Received text that is not read yet.
     rest: String,
     /// Number of signs of life so far.
     pub(crate) pings: usize,

@@ -89,7 +89,7 @@ impl Lab {
         self.request(Method::POST, "tools/read", key).json(&body)
     }
 
-    /// Begins so many reads of the greedy organization, of both users alike.
+    /// Begins `number` reads of the greedy organization, half of them for each of its users.
     fn greedy_reads(&self, number: usize) -> Vec<JoinHandle<reqwest::Result<Response>>> {
         let keys = self.greedy.iter().cycle().take(number);
         let reads = keys.map(|key| tokio::spawn(self.read(key).send()));

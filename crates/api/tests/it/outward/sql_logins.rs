@@ -114,7 +114,7 @@ async fn a_server_without_an_address_or_agreement_makes_no_login() {
     assert_eq!(missing(&server.admin().await).await, Vec::<Value>::new());
 }
 
-/// What the server says of SQL logins that it does not make.
+/// Reasons for which the server makes no SQL logins.
 async fn missing(client: &Client) -> Vec<Value> {
     let me = client.get("/api/v1/me").await.json(200);
     let features = me["missing_features"].as_array().unwrap().iter();

@@ -121,7 +121,7 @@ async fn every_guarded_endpoint_asks_for_its_scope_and_no_other() {
     }
 }
 
-/// Who lacks the scope does not learn what is wrong with the rest of the request.
+/// A caller without the scope does not learn what is wrong with the rest of the request.
 #[tokio::test]
 async fn the_scope_is_checked_before_body_and_query() {
     let server = TestServer::start().await;

@@ -402,7 +402,7 @@ async fn a_table_tells_who_may_read_and_write_it() {
         .detail(404);
 }
 
-/// What a narrowed key starts would have the tables of its user.
+/// A script that a narrowed key starts would have the tables of its user.
 #[tokio::test]
 async fn a_narrowed_key_starts_no_scripts() {
     let server = TestServer::start().await;

@@ -1,4 +1,4 @@
-//! What callers reach from whom tables are hidden, or who may only read them.
+//! Reach of callers from whom tables are hidden, or who may only read them.
 
 use labdata_domain::people::scope::Scope;
 use labdata_postgres::DatabaseSettings;
@@ -248,7 +248,7 @@ async fn a_table_of_the_name_of_a_hidden_one_shows_nothing_of_it() {
     assert!(!outside.get(&deleted).await.text.contains("h2"));
 }
 
-/// Whoever lost rights since is not shown the response again, and not advised to do the same twice.
+/// A caller who lost rights since is not shown the response again, and not advised to do the same twice.
 #[tokio::test]
 async fn a_response_is_repeated_to_the_rights_that_it_was_given_to() {
     let (server, admin) = lab().await;
@@ -281,7 +281,7 @@ async fn a_response_is_repeated_to_the_rights_that_it_was_given_to() {
     assert_eq!(again().await.json(200), first);
 }
 
-/// Who may see a table changes while the caller's own rights stay.
+/// The groups of a table change while the caller's own rights stay.
 #[tokio::test]
 async fn a_response_is_repeated_while_its_tables_are_open_to_the_caller() {
     let lab = OnPostgres::empty(DatabaseSettings::default()).await;

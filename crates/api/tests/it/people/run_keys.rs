@@ -1,4 +1,4 @@
-//! What a script tries with the key of its run (contract §2).
+//! Requests of a script with the key of its run (contract §2).
 
 use labdata_domain::people::scope::Scope;
 use reqwest::Method;

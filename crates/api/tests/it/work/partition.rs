@@ -54,8 +54,8 @@ impl Link {
         self.is_open.send_replace(false);
     }
 
-    /// What was sent arrives.
-    fn mend(&self) {
+    /// Delivers what was sent in between, and forwards again.
+    fn heal(&self) {
         self.is_open.send_replace(true);
     }
 }
@@ -106,7 +106,7 @@ async fn a_worker_without_its_database_stops_its_script_before_another_starts_it
     while processes(&retry).is_empty() {
         pause().await;
     }
-    link.mend();
+    link.heal();
     let once = lab.run(&lab.job("once", "print('once')\n").await).await;
     assert_eq!(lab.ended(&once).await["status"], json!("completed"));
     assert!(processes(&id).is_empty(), "it does not start again");

@@ -29,7 +29,7 @@ impl Lab {
         Self::on(TestServer::start().await).await
     }
 
-    /// That server, without a worker.
+    /// A lab over the given server, without a worker.
     pub(super) async fn on(server: TestServer) -> Self {
         let client = server.admin().await;
         Self {

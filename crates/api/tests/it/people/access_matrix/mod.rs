@@ -228,7 +228,7 @@ impl Outsider {
     }
 }
 
-/// Whether responses about a hidden table and about none are the same, and neither has the mark.
+/// The difference between responses about a hidden table and about none, or the mark; `None` if there is neither.
 fn leak(hidden: &str, nothing: &str) -> Option<String> {
     // What the caller has sent may come back.
     let sent = hidden

@@ -1,4 +1,4 @@
-//! Who may see the hidden tables does, and the events of a table reach them alone.
+//! Callers who may see the hidden tables do, and the events of a table reach them alone.
 
 use labdata_application::{
     events::follow_events::follow_events, people::authenticate::authenticate,
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{HIDDEN, Lab, MARK};
 use crate::{on_postgres::WRITE, server::Client};
 
-/// What is not hidden is read as ever, and those who may see the tables do.
+/// Other tables are read as ever, and those who may see the hidden ones do.
 #[tokio::test]
 async fn who_may_read_and_write_does() {
     let lab = Lab::start().await;

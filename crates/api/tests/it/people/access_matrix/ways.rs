@@ -345,7 +345,7 @@ fn resolved<'d>(document: &'d Value, value: &'d Value) -> &'d Value {
     reference.map_or(value, |pointer| document.pointer(pointer).unwrap())
 }
 
-/// Whether a schema has a property that names a table.
+/// Returns whether a schema has a property that names a table.
 fn has_table(document: &Value, schema: &Value, seen: &mut BTreeSet<String>) -> bool {
     if let Some(reference) = schema["$ref"].as_str() {
         return seen.insert(reference.to_owned())
@@ -367,7 +367,7 @@ fn has_table(document: &Value, schema: &Value, seen: &mut BTreeSet<String>) -> b
     }
 }
 
-/// Whether path, body or response of an operation name tables.
+/// Returns whether path, body or response of an operation name tables.
 fn names_tables(document: &Value, path: &str, operation: &Value) -> bool {
     let success = operation["responses"].as_object().unwrap().iter();
     let mut success = success.filter(|(status, _)| status.starts_with('2'));
