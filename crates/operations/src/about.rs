@@ -44,7 +44,7 @@ pub struct About {
     pub summary: &'static str,
     /// Further paragraphs.
     pub description: &'static str,
-    /// What the response is.
+    /// Description of the response.
     pub returns: &'static str,
     /// Statuses with a description of when they come, besides those that every operation has, or in
     /// their place.
@@ -117,7 +117,7 @@ tags! {
     SavedViews = "saved-views",
     /// Addresses to which events are sent.
     Webhooks = "webhooks",
-    /// Who did what in the organization.
+    /// Record of who did what in the organization.
     Audit = "audit",
     /// People who sign in with a browser.
     Session = "session",

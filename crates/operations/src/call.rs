@@ -17,7 +17,7 @@ pub struct Request {
     pub platform: Arc<Platform>,
     /// The caller.
     pub actor: Actor,
-    /// How the caller reaches the server.
+    /// URL by which the caller reaches the server.
     pub base_url: BaseUrl,
     /// The path's variable parts as an object of texts.
     pub path: Value,
@@ -36,7 +36,7 @@ pub struct Call<S = AnyScope, B: Body = NoBody, Q = (), P = ()> {
     pub platform: Arc<Platform>,
     /// The caller.
     pub actor: Actor,
-    /// How the caller reaches the server.
+    /// URL by which the caller reaches the server.
     pub base_url: BaseUrl,
     /// The body.
     pub body: B::Value,

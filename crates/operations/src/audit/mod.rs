@@ -22,7 +22,7 @@ names! {
 }
 
 output! {
-    /// What an action was done to, as it was named then.
+    /// Target of an action, as it was named then.
     #[derive(Clone, Debug)]
     pub struct AuditTargetView as "AuditTarget" from target: AuditTarget {
         /// Its kind.
@@ -43,15 +43,15 @@ output! {
         id: AuditEntryId = entry.id,
         /// When it happened: later than the entry before.
         at: Timestamp = entry.at.into(),
-        /// What was done.
+        /// The action.
         action: AuditActionName = entry.action.as_str().into(),
-        /// Who did it; null for the platform's operator, and for a refused sign-in.
+        /// The user who acted; null for the platform's operator, and for a refused sign-in.
         user: Option<NamedUserView> = entry.user.map(Into::into),
         /// The key that was presented; null without one.
         api_key: Option<NamedKeyView> = entry.api_key.map(Into::into),
-        /// What it was done to.
+        /// Target of the action.
         target: AuditTargetView = entry.target.into(),
-        /// What else there is to know.
+        /// Further details, by the action.
         #[example = json!({"force": true})]
         details: Map<String, Value> = entry.details,
         /// The hash of the entry before; null for the first one.

@@ -14,7 +14,7 @@ use super::{TablePath, table_view::TableAccessView};
 use crate::{About, Call, Method, NoBody, Operation, Read, Tag, people::users::UserRole};
 
 output! {
-    /// Who may read and write a table.
+    /// Groups and users that may read and write a table.
     #[derive(Clone, Debug)]
     pub struct WhoMayView as "WhoMay" from who: WhoMay {
         /// Groups whose members may; `{}` for everyone of the organization.
@@ -25,7 +25,7 @@ output! {
 }
 
 output! {
-    /// What a user may do to a table.
+    /// Right of a user to a table.
     #[derive(Clone, Debug)]
     pub struct UserRightView as "UserRight" from pair: (User, TableRight) {
         /// The user's id.

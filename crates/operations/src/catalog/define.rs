@@ -65,7 +65,7 @@ shape! {
 }
 
 shape! {
-    /// Who may read and write a table, besides administrators.
+    /// Groups that may read and write a table, besides administrators.
     #[derive(Debug)]
     pub struct DefineAccessBody {
         /// Names of the groups whose members may read it; everyone if empty. Who may write may read, too.
@@ -118,7 +118,7 @@ shape! {
 }
 
 shape! {
-    /// What a definition does to a table that exists.
+    /// Effect of a definition on a table that exists.
     #[derive(Debug)]
     pub struct DefineTableQuery {
         /// `ensure` adds missing nullable columns and changes nothing else; without it, the table becomes

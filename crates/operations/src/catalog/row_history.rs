@@ -116,7 +116,7 @@ output! {
         changed: BTreeMap<String, ChangedValueView>,
         /// The execution that changed it; null for a revert that restored nothing.
         execution: Option<ChangingExecutionView>,
-        /// Who or what started that execution.
+        /// User and trigger that started that execution.
         started_by: Option<StartedByView>,
     }
 }

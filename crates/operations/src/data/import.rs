@@ -53,7 +53,7 @@ shape! {
         /// Effect on the columns of a matched row: `fill_missing` sets only those that are null.
         pub on_match: OnMatch =
             or(OnMatch::default().as_str(), choice_of(OnMatch::ALL, OnMatch::as_str)),
-        /// How the file is to be read.
+        /// Options for reading the file.
         pub options: ReadOptionFields = group(),
         /// Run all checks, then roll back.
         pub dry_run: bool = or(false, boolean()),
@@ -76,8 +76,8 @@ shape! {
     pub struct LinkedTableBody {
         /// The table.
         table: String = required(text(1..)),
-        /// Its column for each field of the header that it takes. The import's own table takes such a field only
-        /// if `columns` names it.
+        /// Its column for each field of the header that it takes. The import's own table takes one of these fields
+        /// only if `columns` names it.
         columns: Vec<(String, String)> = required(map_of(text(1..))),
         /// Columns that identify a row, among them references to linked tables; its only unique text column unless
         /// given.

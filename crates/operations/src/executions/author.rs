@@ -32,7 +32,7 @@ output! {
 }
 
 output! {
-    /// Who did something.
+    /// Author of an action.
     #[derive(Clone, Debug)]
     pub struct AuthorView as "Author" from author: Author {
         /// The user.
@@ -43,7 +43,7 @@ output! {
 }
 
 output! {
-    /// Who or what started an execution.
+    /// User and trigger that started an execution.
     #[derive(Clone, Debug)]
     pub struct StartedByView as "StartedBy" from starter: Starter {
         /// The user who started it; of a trigger the one who set it.

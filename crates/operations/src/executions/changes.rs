@@ -62,7 +62,7 @@ output! {
 }
 
 output! {
-    /// What an execution changed in one table.
+    /// Changes of an execution to one table.
     #[derive(Debug)]
     pub struct TableChangesView as "TableChanges" {
         /// The table's name.
@@ -110,7 +110,7 @@ output! {
 }
 
 output! {
-    /// What an execution changed.
+    /// Changes of an execution.
     #[derive(Debug)]
     pub struct ChangesView as "JobExecutionChanges" from report: ChangesReport {
         /// The tables that it changed, by name.
@@ -120,12 +120,12 @@ output! {
         files: Vec<ExecutionFileView> = report.files.into_iter().map(Into::into).collect(),
         /// When it was reverted first; null if it was not.
         reverted_at: Option<Timestamp> = report.changes.reverted.map(|reverted| reverted.at.into()),
-        /// Who reverted it first; null if it was not.
+        /// Author of its first revert; null if it was not reverted.
         reverted_by: Option<AuthorView> = report.reverted_by.map(Into::into),
     }
 }
 
-/// What an execution changed, or a page of ids.
+/// Changes of an execution, or a page of ids.
 #[derive(Debug)]
 pub enum Changes {
     /// The whole.

@@ -89,7 +89,7 @@ output! {
         /// Of runs on the platform: the user who wrote the version of the script that ran, whose rights it has
         /// when a trigger started it.
         script_author: Option<NamedUserView> = started.started_by.script_author.clone().map(Into::into),
-        /// Who or what started it.
+        /// User and trigger that started it.
         started_by: StartedByView = started.started_by.into(),
     }
 }

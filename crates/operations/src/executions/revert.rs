@@ -21,14 +21,14 @@ use super::ExecutionPath;
 use crate::{About, Call, Method, Operation, OptionalJson, OrNotFound, Tag, Write};
 
 shape! {
-    /// How to revert. The body may be empty or null.
+    /// Options of a revert. The body may be empty or null.
     #[derive(Clone, Copy, Debug, Default)]
     pub struct RevertBody {
         /// Reports what the revert would do, or refuses where it would, and changes nothing.
         dry_run: bool = or(false, boolean()),
         /// Also restores updated and deleted rows, and replaced and deleted series.
         restore: bool = or(false, boolean()),
-        /// What becomes of rows that another execution changed since: `refuse` undoes nothing, `skip` leaves
+        /// Treatment of rows that another execution changed since: `refuse` undoes nothing, `skip` leaves
         /// them as they are. With `restore` only.
         on_conflict: OnConflict = or("refuse", choice(OnConflict::ALL)),
     }

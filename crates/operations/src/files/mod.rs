@@ -41,7 +41,7 @@ output! {
         original_path: String = file.path.as_str().to_owned(),
         /// The last part of the path.
         file_name: String = file.path.file_name().to_owned(),
-        /// Where it came from.
+        /// Kind of its source.
         source_type: FileSourceType = file.source_type.as_str().into(),
         /// The instrument that captured it.
         source_instrument_id: Option<InstrumentId> = file.attribution.instrument(),

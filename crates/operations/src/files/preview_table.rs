@@ -26,7 +26,7 @@ shape! {
     pub struct PreviewTableForm {
         /// The file.
         pub file: FilePath = required(FilePart),
-        /// How the file is to be read.
+        /// Options for reading the file.
         pub options: ReadOptionFields = group(),
     }
     example json!({"file": "Zeit;OD\n0;0,05\n", "decimal": ","});
@@ -38,7 +38,7 @@ shape! {
     pub struct PreviewTableBody {
         /// The file's id.
         pub file_id: MaybeId<FileId> = required(id()),
-        /// How it is to be read.
+        /// Options for reading it.
         pub options: Option<ReadOptionFields> = optional(shape::<ReadOptionFields>()),
     }
     example json!({
@@ -107,7 +107,7 @@ output! {
         /// Its kind.
         #[example = "second_table"]
         code: String = doubt.code.into_owned(),
-        /// What is doubtful.
+        /// Description of the doubt.
         message: String = doubt.message,
         /// Alternatives: each an object of options that settles it.
         options: Vec<Map<String, Value>> = doubt.options,
@@ -132,7 +132,7 @@ output! {
         /// The sheets of a workbook; null for other files.
         sheets: Option<Vec<SheetView>> =
             preview.table.sheets.map(|sheets| sheets.into_iter().map(Into::into).collect()),
-        /// What an import would refuse.
+        /// Doubts for which an import would be refused.
         doubts: Vec<DoubtView> = preview.table.doubts.into_iter().map(Into::into).collect(),
     }
 }

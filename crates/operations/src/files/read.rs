@@ -36,7 +36,7 @@ use crate::{
 const SHOWN_ROWS: usize = 20;
 
 shape! {
-    /// How to read a file. The body may be empty or null.
+    /// Options for reading a file. The body may be empty or null.
     #[derive(Clone, Debug, Default)]
     pub struct ReadFileBody {
         /// The reader: `auto`, or a name that `GET /readers` lists; that of the file's instrument unless
@@ -51,7 +51,7 @@ shape! {
 }
 
 output! {
-    /// What readers find in a file.
+    /// Result of reading a file.
     #[derive(Clone, Debug)]
     pub struct FileReadingView as "FileReading" {
         /// The reader that took the file; null if none did, or several.
@@ -64,7 +64,7 @@ output! {
         curves: usize,
         /// The first 20 rows of `instrument_measurement`.
         rows: Vec<Map<String, Value>>,
-        /// What a person should know; where no reader read the file, the reason first.
+        /// Remarks for a person; where no reader read the file, the reason first.
         doubts: Vec<String>,
         /// The readers that do not take the file, with their reasons.
         refusals: Vec<ReaderRefusalView>,

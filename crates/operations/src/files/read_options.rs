@@ -10,8 +10,8 @@ use labdata_table_formats::read::ReadOptions;
 use serde_json::{Map, Value, json};
 
 shape! {
-    /// How a file is to be read. What is left out is found in the file, and `reading` in the response
-    /// says how; sent back, the file is read the same. Other fields, such as the counts of a reading,
+    /// Options for reading a file. Options that are left out are found in the file, and `reading` in the
+    /// response has them; sent back, the file is read the same. Other fields, such as the counts of a reading,
     /// are ignored.
     #[derive(Clone, Debug, Default)]
     pub struct ReadOptionFields {

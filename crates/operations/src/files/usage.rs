@@ -27,7 +27,7 @@ output! {
 }
 
 output! {
-    /// What an organization stores.
+    /// Storage that an organization uses.
     #[derive(Debug)]
     pub struct StorageUsageView as "StorageUsage" from usage: StorageUsage {
         /// Bytes of all kinds, with those of uploads that are not confirmed yet.

@@ -66,7 +66,7 @@ output! {
     pub struct TriggerView as "JobTrigger" from trigger: Trigger {
         /// Its id.
         id: TriggerId = trigger.id,
-        /// What starts the job.
+        /// Kind of event that starts the job.
         category: JobTriggerCategory = trigger.category.as_str().into(),
         /// Only files of this instrument.
         instrument_id: Option<InstrumentId> = trigger.instrument,

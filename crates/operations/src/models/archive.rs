@@ -12,7 +12,7 @@ use super::{ModelPath, ModelView};
 use crate::{About, Call, Method, Operation, OptionalJson, OrNotFound, Tag, Write};
 
 shape! {
-    /// Whether to archive the model. The body may be empty or null.
+    /// State of the model to set: archived or not. The body may be empty or null.
     #[derive(Clone, Copy, Debug)]
     pub struct ArchiveModelBody {
         /// False restores an archived model.

@@ -76,7 +76,7 @@ output! {
     /// Progress of a training.
     #[derive(Clone, Debug)]
     pub struct ProgressView as "TrainingProgress" from progress: Progress {
-        /// What it does now.
+        /// Current phase.
         phase: MlTrainingPhase = progress.phase.as_str().into(),
         /// Number of models that were tried.
         models_tried: u32 = progress.models_tried,

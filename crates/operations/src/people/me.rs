@@ -25,7 +25,7 @@ use crate::people::{
 use crate::{About, AnyScope, Call, Method, NoBody, Operation, Tag};
 
 output! {
-    /// What the presented key stands for.
+    /// Organization, user and rights of the presented key.
     #[derive(Clone, Debug)]
     pub struct MeView as "Me" from identity: Identity {
         organization: MyOrganizationView = identity.organization.into(),
@@ -52,7 +52,7 @@ output! {
         /// Its name.
         #[example = "agent"]
         feature: FeatureName = missing.feature.as_str().into(),
-        /// What the operator sets; requests of the feature are refused with it.
+        /// Refusal of the feature's requests; it names what the operator has to set.
         #[example = "the agent is not set up: the operator has to set LABDATA_LLM_PROVIDER"]
         detail: String = missing.refusal.message.into_owned(),
     }

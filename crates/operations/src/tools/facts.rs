@@ -11,16 +11,16 @@ pub(crate) struct ToolFacts {
     pub(crate) description: &'static str,
     /// True if it may change or remove what is there.
     pub(crate) is_destructive: bool,
-    /// What it does with scripts, which not every key that writes may do.
+    /// Use that it makes of scripts, which not every key that writes may do.
     pub(crate) scripts: ScriptUse,
     /// A field of the body that the platform fills in.
     pub(crate) filled: Option<FilledField>,
 }
 
-/// What a tool does with scripts.
+/// Use that a tool makes of scripts.
 #[derive(Clone, Copy)]
 pub(crate) enum ScriptUse {
-    /// Nothing.
+    /// It neither stores nor runs scripts.
     None,
     /// Runs them: for keys with all tables of their user.
     Runs,

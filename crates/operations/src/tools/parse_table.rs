@@ -27,7 +27,7 @@ shape! {
         file_id: MaybeId<FileId> = required(id()),
         /// Number of rows to show.
         rows: u32 = or(20, unsigned(0..=200)),
-        /// How the file is to be read; settles a doubt of an earlier call.
+        /// Options for reading the file; settle a doubt of an earlier call.
         options: Option<ReadOptionFields> = optional(shape::<ReadOptionFields>()),
     }
 }
@@ -49,7 +49,7 @@ output! {
         data: Vec<Vec<Value>> = parsed.table.rows,
         /// All options as they were used, and what was skipped.
         reading: Map<String, Value> = parsed.table.reading.to_json(),
-        /// What would have to be guessed, with options that settle it.
+        /// Readings that would have to be guessed, with options that settle them.
         doubts: Vec<DoubtView> = parsed.table.doubts.into_iter().map(Into::into).collect(),
     }
 }

@@ -49,7 +49,7 @@ output! {
         name: String = entry.name,
         /// When it was deleted.
         deleted_at: Timestamp = entry.deleted_at.into(),
-        /// Who deleted it.
+        /// Author of the deletion.
         deleted_by: AuthorView = entry.deleted_by.into(),
         /// When it is purged.
         purge_at: Timestamp = entry.purge_at.into(),

@@ -33,7 +33,7 @@ shape! {
                 .with("pattern", ADDRESS)
                 .example("#/plates/growth_curve?_layout=heat+map"),
         ),
-        /// Whether Home lists it, for everyone.
+        /// True to list it in Home, for everyone.
         is_pinned: bool = or(false, boolean()),
     }
     example json!({"name": "Plates of March", "address": "#/plates/growth_curve?_layout=heat+map"});

@@ -43,7 +43,7 @@ output! {
         /// Its address within the console, from its `#` on.
         #[example = "#/plates/growth_curve?_layout=heat+map"]
         address: String = view.address,
-        /// Whether Home lists it.
+        /// True if Home lists it.
         is_pinned: bool = view.is_pinned,
         /// The user who saved it.
         created_by: UserId = view.created_by,

@@ -25,7 +25,7 @@ shape! {
         name: Option<String> = optional(text(1..=MAX_VIEW_NAME_LENGTH).with("pattern", patterns::ONE_LINE)),
         /// Its address within the console, from its `#` on.
         address: Option<String> = optional(text(1..=MAX_VIEW_ADDRESS_LENGTH).with("pattern", ADDRESS)),
-        /// Whether Home lists it, for everyone.
+        /// True to list it in Home, for everyone.
         is_pinned: Option<bool> = optional(boolean()),
     }
     example json!({"is_pinned": true});

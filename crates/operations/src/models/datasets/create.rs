@@ -51,7 +51,7 @@ shape! {
         /// True for a dataset of images with masks of `label` that a person has vetted, for segmentation: the
         /// columns are `image` and `mask`.
         annotated: bool = or(false, boolean()),
-        /// How the file is to be read; not beside a query.
+        /// Options for reading the file; not beside a query.
         options: Option<ReadOptionFields> = optional(shape::<ReadOptionFields>()),
     }
     example json!({

@@ -11,7 +11,7 @@ use super::DatasetPath;
 use crate::{About, Call, Method, NoBody, Operation, OrNotFound, Read, Tag};
 
 output! {
-    /// Where the rows of a dataset are.
+    /// Address of the rows of a dataset.
     #[derive(Clone)]
     pub struct DatasetDownloadView as "DatasetDownload" from download: DatasetDownload {
         /// Id of the dataset.

@@ -21,7 +21,7 @@ shape! {
     /// The SQL login to make.
     #[derive(Clone, Debug)]
     pub struct CreateSqlLoginBody {
-        /// What it is for.
+        /// Purpose of the login.
         name: String = required(text(1..=MAX_LOGIN_NAME).with("pattern", patterns::ONE_LINE)),
         /// When it ends by itself; never unless given.
         expires_at: Option<OffsetDateTime> = optional(datetime()),

@@ -50,7 +50,7 @@ output! {
     pub struct SqlLoginView as "SqlLogin" from login: SqlLogin {
         /// Its id.
         id: SqlLoginId = login.id,
-        /// What it is for.
+        /// Purpose of the login.
         #[example = "Grafana in the hall"]
         name: String = login.name.clone(),
         /// Name of its role in PostgreSQL.
@@ -91,7 +91,7 @@ output! {
     pub struct NewSqlLoginView as "NewSqlLogin" from connection: (SqlLogin, SqlConnection) {
         /// Its id.
         id: SqlLoginId = connection.0.id,
-        /// What it is for.
+        /// Purpose of the login.
         #[example = "Grafana in the hall"]
         name: String = connection.0.name.clone(),
         /// When it ends by itself; null for never.

@@ -8,7 +8,7 @@ use crate::people::me::MeView;
 use crate::{About, AnyScope, JsonBody, Method, Operation, Tag};
 
 shape! {
-    /// How to sign in: with an API key or with the token of a link.
+    /// Credential of a sign-in: an API key or the token of a link.
     #[derive(Clone)]
     pub struct SessionBody {
         /// An API key. The session has its user and scopes, and ends with it.
