@@ -18,7 +18,7 @@ const OWN: [&str; 10] = [
     "labdata.toml",
 ];
 
-/// What no other program makes. Beside it, operators may have put files of theirs.
+/// Files that only the platform makes. Operators may have put others beside them.
 const MARKS: [&str; 3] = ["postgres.lock", "postgres/PG_VERSION", "objects/incoming"];
 
 /// Name of a directory that file systems make at their root.

@@ -227,8 +227,8 @@ macro_rules! shape {
                             $(
                                 if name == stringify!($field) {
                                     if taken.$field.is_some() {
-                                        // The reader of a tree takes the last one, so such a body
-                                        // is left to it.
+                                        // The reader of a tree takes the last one, so a body with
+                                        // duplicates is left to it.
                                         return Err(A::Error::duplicate_field(stringify!($field)));
                                     }
                                     let seed = $crate::stream::FieldSeed(&$crate::typed::<$type, _>($reader));

@@ -55,11 +55,11 @@ pub struct Usage {
 pub enum Fault {
     /// The connection is accepted and closed without a response.
     NoResponse,
-    /// Nothing is ever sent.
+    /// The connection stays open, and no byte is ever sent.
     Silence,
     /// Status and headers are sent, and nothing more.
     SilentBody,
-    /// Nothing more is sent after the texts.
+    /// The connection stays open after the texts, and no byte follows.
     SilentEnd,
     /// The stream ends, as if it were complete, without the mark of its end.
     NoEnd,

@@ -15,7 +15,7 @@ const MAX_TOKEN: usize = 64 << 10;
 
 /// A token whose signature is not checked yet.
 pub(crate) struct Unverified<'t> {
-    /// What is signed.
+    /// Header and payload as they were sent, which the signature covers.
     signed: &'t str,
     signature: Vec<u8>,
     payload: Vec<u8>,

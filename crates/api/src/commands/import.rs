@@ -127,7 +127,7 @@ fn options() -> Vec<&'static str> {
         .collect()
 }
 
-/// What a refused import is to be fixed by, a problem per line.
+/// Problems of a refused import, one per line.
 fn refusal(status: StatusCode, body: &Value) -> String {
     let problems = body["errors"]
         .as_array()

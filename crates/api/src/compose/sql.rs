@@ -87,7 +87,7 @@ pub(super) async fn start_relay(
     Ok(Some(relay))
 }
 
-/// Where SQL logins connect; `None` if nowhere.
+/// Address for SQL logins; `None` if the server offers none.
 pub(super) fn endpoint(settings: &Settings, relay: Option<&Relay>) -> Option<SqlEndpoint> {
     if let Some(relay) = relay {
         let address = relay.address();

@@ -1,4 +1,4 @@
-//! Where browsers send uploads to.
+//! Origin that browsers send uploads to.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! How long the other side of a connection may take: waiting uses up time, and what arrives earns it
+//! Timeout for the other side of a connection: waiting uses up time, and bytes that arrive earn it
 //! back. So neither a client that stalls nor one that sends or takes a byte now and then retains anything.
 
 use std::time::Duration;

@@ -36,7 +36,7 @@ pub(crate) const EVENTS: &str = labdata_operations::EVENT_STREAM;
 /// holds everywhere within 5 s (contract §2).
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 
-/// What a follower does after a pause.
+/// Next step of a follower after a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// Looks: there may be something new.

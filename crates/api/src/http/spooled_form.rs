@@ -176,7 +176,7 @@ fn sender(request: &HttpRequest) -> Result<(&Services, Actor), ApiError> {
     }
 }
 
-/// Where a file is written to.
+/// Destination of a file.
 struct Spool<'s> {
     services: &'s Services,
     /// Maximum size of the file in bytes.

@@ -55,7 +55,7 @@ pub(super) fn read(
         },
     };
     if settings.issuer.is_empty() {
-        // Without an issuer nobody could sign in, and nothing would say why.
+        // Without an issuer every sign-in would fail, and nothing would say why.
         if client_id.is_some() {
             return Err(SettingsError(
                 "LABDATA_OIDC_ISSUER is missing: LABDATA_OIDC_CLIENT_ID is of no use without it"

@@ -126,7 +126,7 @@ fn find_in_passwd(passwd: &str, name: &str) -> Option<Account> {
 fn parse_id(text: &str) -> Option<u32> {
     text.parse::<u32>()
         .ok()
-        // Directory services of macOS write `nobody` as -2.
+        // Directory services of macOS write the unprivileged account as -2.
         .or_else(|| text.parse::<i32>().ok().map(i32::cast_unsigned))
 }
 

@@ -56,13 +56,13 @@ pub(crate) async fn serve(
     }
 }
 
-/// What a client is admitted to.
+/// Admission of a client.
 enum Admitted {
     /// To log in, with its share in the connections.
     Login(Box<dyn Stream>, Login, Share),
     /// To cancel a statement, for which PostgreSQL asks for the secret of its session.
     Cancel(Vec<u8>),
-    /// Nothing.
+    /// None: the client was refused.
     Refused,
 }
 

@@ -24,7 +24,7 @@ const SECRET: [&str; 11] = [
     "environment",
 ];
 
-/// Names with such a part that hold none.
+/// Names with one of these parts whose fields hold no secret.
 const HARMLESS: [&str; 1] = ["api_key_id"];
 
 /// Types that show a secret. Others are shown as they are, or redact themselves.

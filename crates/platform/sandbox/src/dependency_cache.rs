@@ -52,7 +52,7 @@ pub(crate) struct EnvironmentUse {
     _marker: Arc<File>,
 }
 
-/// Installation under way: nothing of its scope is evicted, and nobody else installs the same environment.
+/// Installation under way: nothing of its scope is evicted, and no other process installs the same environment.
 #[derive(Debug)]
 pub(crate) struct InstallationLock {
     _scope: File,

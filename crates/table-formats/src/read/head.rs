@@ -1,4 +1,4 @@
-//! How much of a file is read.
+//! Extent to which a file is read.
 
 /// Number of cells from which a preview reads no further.
 const HEAD_CELLS: usize = 1_000_000;
@@ -6,7 +6,7 @@ const HEAD_CELLS: usize = 1_000_000;
 /// Size of these cells in bytes.
 const HEAD_BYTES: u64 = 16 << 20;
 
-/// How much of a table is read.
+/// Part of a table that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
     /// All rows.

@@ -50,7 +50,7 @@ pub(super) struct ColumnReading {
     pub(super) unit: Option<String>,
 }
 
-/// What else a column shows where cells of it are percentages.
+/// Signs in the rest of a column whose cells are percentages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PercentContext {
     /// True if other cells are plain numbers.

@@ -68,7 +68,7 @@ pub(super) struct ColumnCounts {
     pub(super) raw_integers: u64,
     /// Numbers that a workbook shows as percentages.
     pub(super) percents: u64,
-    /// What a workbook shows beside the first number of those that have a label, and with how many of them.
+    /// Label that a workbook shows beside the first labeled number, and below the number of cells with it.
     pub(super) label: Option<String>,
     pub(super) labeled: u64,
     pub(super) raw_dates: DateCounts,
@@ -288,7 +288,7 @@ impl ColumnCounts {
         self.percents > 0 && most > Some(self.percents)
     }
 
-    /// What a workbook shows beside the number in each of the cells.
+    /// Label that a workbook shows beside the number in each of the cells.
     pub(super) fn common_label(&self) -> Option<&str> {
         let label = self.label.as_deref()?;
         (self.labeled == self.filled && !label.is_empty()).then_some(label)

@@ -60,7 +60,7 @@ async fn a_file_that_no_reader_takes_is_no_failure() {
     assert_eq!(reading.refusals.len(), 1);
 }
 
-/// What a reading writes. The document beside it has ids that are random each time.
+/// Rows and curves of a reading, without its document, whose ids are random each time.
 fn values(reading: &Reading) -> impl PartialEq + Debug + '_ {
     let Reading {
         reader,

@@ -1,4 +1,4 @@
-//! What a revert takes from the ledger, and what the execution deleted by its recorded changes.
+//! Ledger entries that a revert takes, and the deletions of an execution by its recorded changes.
 
 use std::collections::BTreeSet;
 

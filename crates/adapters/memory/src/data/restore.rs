@@ -24,7 +24,7 @@ use super::{
 };
 use crate::trash::DroppedColumn;
 
-/// What a revert with restore is about.
+/// Arguments of a revert with restore.
 pub(super) struct Given<'g> {
     pub(super) execution: ExecutionId,
     pub(super) on_conflict: OnConflict,

@@ -1,4 +1,4 @@
-//! What other programs use from outside, in memory: webhooks and SQL logins.
+//! Access for other programs, in memory: webhooks and SQL logins.
 
 pub(crate) mod sql_logins;
 mod webhook_outbox;

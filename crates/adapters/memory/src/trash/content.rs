@@ -1,4 +1,4 @@
-//! What entries of the trash hold.
+//! Contents of entries of the trash.
 
 use labdata_domain::{
     catalog::{Table, TableIdentity},
@@ -9,7 +9,7 @@ use labdata_domain::{
 
 use super::{DroppedColumn, DroppedTable};
 
-/// What an entry holds.
+/// Deleted records of an entry.
 #[derive(Clone, Debug)]
 pub(crate) enum Content {
     File(File, Vec<Annotation>),

@@ -20,7 +20,7 @@ use crate::database::{
     sql::{Schemas, ident, key_type, literal, sql_type},
 };
 
-/// What a statement yields of earlier versions of rows.
+/// Values that a statement yields of earlier versions of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PastValues {
     /// The values of columns.

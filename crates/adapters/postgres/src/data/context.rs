@@ -17,9 +17,9 @@ pub(super) struct WriteContext<'w> {
     pub(super) schemas: Schemas,
     pub(super) catalog: &'w Catalog,
     pub(super) execution: ExecutionId,
-    /// What the caller may do to tables.
+    /// The caller's rights to tables.
     pub(super) rights: &'w Rights,
-    /// What changes are recorded under.
+    /// Author that changes are recorded with.
     pub(super) author: Author,
     /// The moment of all that it changes. It starts with the caller's clock, and is later than the moment of everything
     /// that it replaces: other servers' clocks differ, and a write that began later may have been applied before.

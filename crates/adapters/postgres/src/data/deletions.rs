@@ -1,4 +1,4 @@
-//! What an execution deleted, by its recorded changes.
+//! Deletions of an execution, by its recorded changes.
 
 use diesel::{
     QueryableByName,

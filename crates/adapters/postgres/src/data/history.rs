@@ -26,7 +26,7 @@ use crate::{
     },
 };
 
-/// What changes are recorded under.
+/// Author that changes are recorded with, and the kind of operation that made them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Author {
     /// `None` for a revert without restore.

@@ -151,7 +151,7 @@ struct Form {
     /// The table's name, which tells tables of one version apart.
     table: String,
     columns: Vec<ColumnRef>,
-    /// Whether keys may be those of deleted rows.
+    /// True if keys may be those of deleted rows.
     may_recreate: bool,
 }
 
@@ -300,9 +300,9 @@ impl<'b> Batch<'b> {
         self.ledger.add(execution.id, execution.at, &insert.entry);
     }
 
-    /// What the insert returns, and what checks that the rows are of a later moment than the deletions of their keys.
-    /// A function reads with a snapshot of its own, which has deletions that the insert has waited for. As an expression
-    /// of the insert it would make PostgreSQL plan every batch anew.
+    /// The insert's `RETURNING`, and the check that the rows are of a later moment than the deletions of their keys. A
+    /// function reads with its own snapshot, which has deletions that the insert has waited for. As an expression of
+    /// the insert it would make PostgreSQL plan every batch again.
     fn moments(&self, form: &Form) -> (String, String) {
         if !form.may_recreate {
             return (String::new(), String::new());

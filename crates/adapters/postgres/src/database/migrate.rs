@@ -100,7 +100,7 @@ pub struct DatabaseState {
     pub server_version: String,
     /// The language of its messages, unless it is English, which the platform reads.
     pub foreign_messages: Option<String>,
-    /// What everyone may do in it although no query needs it; nothing where the platform revokes it itself.
+    /// Rights of `PUBLIC` in it that no query needs; empty where the platform revokes them itself.
     pub open_to_everyone: Vec<String>,
     /// True if the platform may create roles, which queries and SQL logins need.
     pub may_create_roles: bool,

@@ -52,7 +52,7 @@ pub(crate) struct Address {
     pub(crate) port: u16,
 }
 
-/// Where other programs connect to the server of a URL.
+/// Address at which other programs connect to the server of a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerAddress {
     /// Name or address; `None` for a Unix socket of this machine.

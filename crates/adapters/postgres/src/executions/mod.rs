@@ -52,7 +52,7 @@ use crate::{
 /// The state in which most executions are; `job_execution_status_list_idx` leaves it out.
 const COMPLETED: &str = "completed";
 
-/// What is left.
+/// Condition of all other executions.
 const NOT_COMPLETED: &str = "job_execution.status <> 'completed'";
 
 /// An execution past its deadline.

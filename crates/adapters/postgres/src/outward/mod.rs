@@ -1,4 +1,4 @@
-//! What other programs use from outside: SQL logins and webhooks.
+//! Access for other programs: SQL logins and webhooks.
 
 pub(crate) mod sql_logins;
 pub(crate) mod webhooks;

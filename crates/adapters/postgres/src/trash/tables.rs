@@ -79,7 +79,7 @@ pub(super) async fn drop(
 /// The number of an entry for tables that were dropped without one.
 pub(crate) const PURGED: i64 = 0;
 
-/// What knows tables by their names, and keeps what it has of dropped ones.
+/// Records that name their tables, and stay when a table is dropped.
 const RECORDS: [&str; 2] = ["write_ledger", "event_log"];
 
 /// Copies of a table's history, and what they are made of.

@@ -40,9 +40,9 @@ const KEY: &str = concat!(
 enum Response {
     /// With TLS, by a certificate for `localhost`.
     Tls,
-    /// That it has none.
+    /// Without TLS.
     Plain,
-    /// That it has none, and then by asking for the password as this code says.
+    /// Without TLS, followed by a request for the password with this code.
     AskFor(u32),
 }
 

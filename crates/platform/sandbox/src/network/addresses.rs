@@ -158,7 +158,7 @@ mod tests {
         let records = registry
             .lines()
             .skip(1)
-            // Such a line continues a field in quotation marks.
+            // A line that begins with a blank continues a field in quotation marks.
             .filter(|line| !line.starts_with(' '));
         records
             .flat_map(|record| match record.strip_prefix('"') {

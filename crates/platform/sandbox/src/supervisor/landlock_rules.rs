@@ -45,7 +45,7 @@ const MACHINE: [&str; 8] = [
     "/sys/devices/system/cpu",
 ];
 
-/// What the program may read of itself below `/proc`. Not the directory as a whole: `net` and `mounts` in it
+/// Files about itself that the program may read below `/proc`. Not the directory as a whole: `net` and `mounts` in it
 /// are those of the machine.
 const OWN: [&str; 9] = [
     "cmdline", "fd", "io", "limits", "maps", "smaps", "stat", "statm", "status",

@@ -32,7 +32,7 @@ struct Attempt {
     name: &'static str,
     /// Statements of Python, each of which fails if it is denied.
     code: &'static [&'static str],
-    /// Whether it is possible in namespaces, under Landlock alone, and without isolation.
+    /// True where it is possible: in namespaces, under Landlock alone, and without isolation.
     possible: [bool; 3],
     /// From when on Landlock denies it.
     since: Option<Since>,

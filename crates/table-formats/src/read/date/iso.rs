@@ -46,7 +46,7 @@ pub(in crate::read) fn read_iso(text: &str) -> Option<Moment> {
     end_of_day(date, hour, minute, second, nanos, offset)
 }
 
-/// Reads a date or a time of ISO 8601 in all its forms: besides those of [`read_iso`] also dates without
+/// Reads a date or a time of ISO 8601 in any form: besides those of [`read_iso`] also dates without
 /// hyphens, ordinal dates, week dates, and times of hours only. Elsewhere than in a column of dates these
 /// are numbers and codes.
 pub(in crate::read) fn read_any_iso(text: &str) -> Option<Moment> {

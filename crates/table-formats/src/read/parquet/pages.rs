@@ -1,7 +1,7 @@
 //! Pages of a Parquet file.
 //!
-//! The library needs a library in C for Zstandard. So it learns that such a file is not compressed, and its pages
-//! are decompressed here.
+//! The library needs a library in C for Zstandard. So it learns that a file in Zstandard is not compressed, and the
+//! pages are decompressed here.
 
 use std::{
     io::{self, Read, Seek, SeekFrom},

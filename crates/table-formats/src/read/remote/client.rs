@@ -106,7 +106,7 @@ pub fn preview_remote(
 pub struct RemoteTable {
     reader: Reader,
     head: TableHead,
-    /// How columns are read; `None` once the reader knows.
+    /// Types in which columns are read; `None` once the reader has them.
     target: Option<Target>,
     /// Rows that were received.
     rows: Bytes,

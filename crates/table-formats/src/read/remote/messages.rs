@@ -193,7 +193,7 @@ pub(super) struct Counts {
     pub(super) null_error_cells: u64,
 }
 
-/// How the columns are read.
+/// Types and rules by which the columns are read.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Target {
     /// Types, in order: as found unless given, `None` in the list to leave a column out.

@@ -1,4 +1,4 @@
-//! Units that the cells of a column have themselves, whatever its header says.
+//! Units that the cells of a column have themselves, regardless of its header.
 
 use labdata_domain::{catalog::ucum_of, scalar::DataType};
 
@@ -7,7 +7,7 @@ use crate::read::{
     survey::ColumnCounts,
 };
 
-/// What is known about the unit of a column's cells.
+/// Facts about the unit of a column's cells.
 pub(super) struct CellUnits {
     /// True if cells are times, which are seconds in a column of numbers.
     pub(super) holds_times: bool,

@@ -149,7 +149,7 @@ impl<'o> Opening<'o> {
             }
             Some(typed) => {
                 survey.rows = typed.rows;
-                // Such a file has no lines below its table.
+                // A typed file has no lines below its table.
                 survey.last = Some(u64::MAX);
             }
             None => {

@@ -106,7 +106,7 @@ fn open(
         }
     };
     let rows = match read_sheet(&mut workbook, &name, content, None, extent) {
-        // Only a second pass knows where such a cell is, so others are spared it.
+        // Only a second pass knows where the cell is; books without such cells are spared it.
         Err(SheetError::UnknownError) => {
             let positions = positions(&mut workbook, &name)?;
             read_sheet(&mut workbook, &name, content, Some(&positions), extent)

@@ -12,8 +12,8 @@ use super::{
 };
 use crate::database::sql::{Schemas, ident, literal};
 
-/// Statements that move a table out of the organization's schemas, without its references to other tables: what
-/// nobody sees holds up no deletion there.
+/// Statements that move a table out of the organization's schemas, without its references to other tables: a table
+/// that is not visible there holds up no deletion.
 pub(crate) fn move_away(schemas: &Schemas, table: &Table, schema: &str) -> Vec<String> {
     let stored = stored_table(schemas, table);
     let mut statements = Vec::new();

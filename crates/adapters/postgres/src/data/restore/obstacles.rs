@@ -1,4 +1,4 @@
-//! What stands in the way of a restore: references and unique values of rows that stay as they are.
+//! Obstacles to a restore: references and unique values of rows that stay as they are.
 
 use diesel::sql_types::{Array, BigInt, Text, Uuid as SqlUuid};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};

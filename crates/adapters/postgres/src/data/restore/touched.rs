@@ -44,9 +44,9 @@ struct ChangeRow {
     parent: Option<String>,
 }
 
-/// What the execution changed of a row.
+/// Changes of the execution to one row.
 struct ChangedRow {
-    /// The first change, with what all of them say of the parent.
+    /// The first change, with the parent by all of them.
     first: ChangeRow,
     last_at: OffsetDateTime,
     last_action: String,
@@ -112,7 +112,7 @@ pub(super) async fn touched(
     let ids: BTreeSet<&String> = changed.keys().chain(current.keys()).collect();
     // Of rows that the execution created, what others changed before its first update counts, too.
     let first = |id: &String| changed.get(id).filter(|row| !row.first.was_own);
-    // Whoever changes a row is its last changer, so nobody changed one since a single change that still is its last.
+    // Each change makes its author the row's last changer: a single change that still is the last has none after it.
     let is_last = |id: &String| {
         source.keyed.is_some()
             && first(id).is_some_and(|row| row.count == 1)

@@ -1,4 +1,4 @@
-//! What roles of SQL logins may read, and the comments that describe it to tools.
+//! Rights of the roles of SQL logins, and the comments that describe the tables to tools.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

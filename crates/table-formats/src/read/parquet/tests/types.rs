@@ -171,7 +171,7 @@ fn a_unit_in_the_metadata_of_a_field_is_that_of_its_column() {
     ] {
         assert_eq!(unit_of(name, numbers(), noted).as_deref(), unit, "{name}");
     }
-    // A duration is read as seconds, whatever its unit is elsewhere.
+    // A duration is read as seconds, also where another unit is noted.
     let duration: ArrayRef = Arc::new(DurationSecondArray::from(vec![90]));
     assert_eq!(unit_of("t", duration, "min").as_deref(), Some("s"));
 }

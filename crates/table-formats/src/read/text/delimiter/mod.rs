@@ -114,7 +114,7 @@ fn absent_delimiter(sample: &str) -> u8 {
         .unwrap_or(b',')
 }
 
-/// Whether a delimiter divides a text, whose first line may be the header of a single column.
+/// Division of a text by a delimiter. The first line may be the header of a single column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Division {
     Columns,

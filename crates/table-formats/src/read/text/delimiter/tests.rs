@@ -72,7 +72,7 @@ fn delimiters_that_fit_equally_well_are_a_doubt() {
     assert!(choice("OD, 600 nm\n0,05\n0,08\n").may_be_decimals);
     for sample in [
         "a,b\n1,2\n3,4\n",
-        // No number of its own.
+        // Parts that are not both numbers.
         "OD, 600 nm\nx,05\n1,08\n",
         "OD, 600 nm\n,05\n1,08\n",
         "OD, 600 nm\n1,0x\n1,08\n",
