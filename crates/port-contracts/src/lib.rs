@@ -98,6 +98,7 @@ macro_rules! store {
         $crate::file_sweeps! { $harness $(, $test)? }
         $crate::file_lists! { $harness $(, $test)? }
         $crate::trash! { $harness $(, $test)? }
+        $crate::trash_access! { $harness $(, $test)? }
         $crate::trash_columns! { $harness $(, $test)? }
         $crate::trash_files! { $harness $(, $test)? }
         $crate::trash_names! { $harness $(, $test)? }
