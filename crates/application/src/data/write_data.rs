@@ -221,7 +221,9 @@ async fn plan_and_apply(
         .map_err(Stop::Problems)?;
     let outcome = services.data.write(actor.organization, &plan, attribution);
     outcome.await.map_err(|error| match error {
-        WriteError::Problems(problems) => Stop::Failed(Error::Problems(plan.name_lines(problems))),
+        WriteError::Problems(problems) => {
+            Stop::Failed(Error::Problems(plan.locate_problems(problems)))
+        }
         error => error.into(),
     })
 }

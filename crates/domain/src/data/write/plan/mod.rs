@@ -1,7 +1,7 @@
 //! The second step of a data write: resolves references and makes typed columns that an adapter
 //! applies set by set.
 
-mod lines;
+mod locate;
 mod long_texts;
 mod series;
 mod steps;

@@ -1,4 +1,4 @@
-//! Lines of an imported file whose values break a uniqueness.
+//! Locations of problems that the store reports without one.
 
 use std::collections::{HashMap, hash_map::Entry};
 
@@ -12,11 +12,11 @@ use crate::{
 };
 
 impl WritePlan {
-    /// Names the lines of an imported file in problems of uniqueness, which the store reports
-    /// without a row, and the place of a value that is too long for an index. Other problems, and those of other
-    /// writes, stay as they are.
+    /// Adds the location to problems that the store reports without one: the line of an imported file where
+    /// a value is not unique, and the path of a value that is too long for an index. Other problems, and
+    /// those of uniqueness in other writes, stay as they are.
     #[must_use]
-    pub fn name_lines(&self, problems: Vec<Problem>) -> Vec<Problem> {
+    pub fn locate_problems(&self, problems: Vec<Problem>) -> Vec<Problem> {
         let is_too_large =
             |problem: &Problem| problem.path.is_none() && problem.code == ErrorCode::ValueTooLarge;
         if problems.iter().any(is_too_large)
@@ -28,7 +28,7 @@ impl WritePlan {
         if problems.iter().all(|problem| problem.repeated.is_none()) {
             return problems;
         }
-        let named = problems.into_iter().flat_map(|problem| {
+        let located = problems.into_iter().flat_map(|problem| {
             let lines = problem.repeated.as_deref().and_then(|key| {
                 let of_file = |step: &&TableStep| {
                     step.table.sql_name() == key.table
@@ -39,7 +39,7 @@ impl WritePlan {
             });
             lines.unwrap_or_else(|| vec![problem])
         });
-        Problem::first_of(named.collect())
+        Problem::first_of(located.collect())
     }
 }
 
