@@ -7,11 +7,12 @@ use serde_json::Value;
 
 use super::{
     field::{Field, field},
+    problem::unknown_column,
     target::ReadTarget,
 };
 use crate::{
     catalog::{Catalog, KeyedTable, PlatformTable, Table},
-    data::write::cell::Cell,
+    data::write::{cell::Cell, quoted},
     scalar::{DataType, Scalar, Values},
 };
 
@@ -108,8 +109,7 @@ impl Condition {
         key: &str,
         value: &Value,
     ) -> Result<Self, String> {
-        // The refusal repeats it, and a key may have megabytes.
-        let displayed: String = key.chars().take(100).collect();
+        let refused = |problem: String| format!("filter \"{}\": {problem}", quoted(key));
         // A column whose name contains a double underscore takes precedence over a path.
         let (hops, field, operator) = match resolve(target, catalog, key) {
             Some((hops, field)) => (hops, field, ""),
@@ -119,15 +119,9 @@ impl Condition {
                 .and_then(|(path, operator)| {
                     resolve(target, catalog, path).map(|(hops, field)| (hops, field, operator))
                 })
-                .ok_or_else(|| {
-                    format!(
-                        "filter \"{displayed}\": \"{}\" has no such column",
-                        target.name()
-                    )
-                })?,
+                .ok_or_else(|| refused(unknown_column(target.name())))?,
         };
-        let test = test(&field, operator, value)
-            .map_err(|problem| format!("filter \"{displayed}\": {problem}"))?;
+        let test = test(&field, operator, value).map_err(refused)?;
         Ok(Self { hops, field, test })
     }
 }

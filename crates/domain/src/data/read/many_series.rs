@@ -6,11 +6,14 @@ use serde_json::{Map, Value};
 use time::OffsetDateTime;
 
 use super::{
-    Condition, ReadTarget, SeriesLimits, SeriesRefusal, TableColumn, order::all_columns,
+    Condition, ReadTarget, SeriesLimits, SeriesRefusal, TableColumn,
+    order::all_columns,
+    problem::{named_twice, unknown_column},
     series::find_owner,
 };
 use crate::{
     catalog::{Catalog, ColumnRef, Owner, Table},
+    data::write::quoted,
     numbers::grouped,
     refusal::{ErrorCode, RefusalKind, Refuse},
     scalar::{DataType, KeyValue, Values},
@@ -124,16 +127,12 @@ fn columns(owner: &Owner, names: Option<&[String]>) -> Result<Vec<ColumnRef>, Se
     };
     let mut seen = HashSet::new();
     let found = names.iter().map(|name| {
-        // A request may name a megabyte; its message must not.
-        let displayed: String = name.chars().take(100).collect();
         if !seen.insert(name) {
-            return Err(format!("columns \"{displayed}\": named twice"));
+            return Err(named_twice("columns", name));
         }
         table.column(name).cloned().ok_or_else(|| {
-            format!(
-                "columns \"{displayed}\": \"{}\" has no such column",
-                table.name
-            )
+            let problem = unknown_column(&table.name);
+            format!("columns \"{}\": {problem}", quoted(name))
         })
     });
     let mut found = all_or_problems(found)?;
@@ -163,9 +162,9 @@ fn all_or_problems<T>(
 fn keys_of(keys: &[Value], key_type: DataType) -> Result<Vec<KeyValue>, SeriesRefusal> {
     let mut seen = HashSet::with_capacity(keys.len());
     let parsed = keys.iter().map(|given| {
-        let displayed = || match given {
-            Value::String(text) => text.chars().take(100).collect(),
-            other => other.to_string().chars().take(100).collect(),
+        let text = || match given {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
         };
         let found = match given {
             Value::String(text) => KeyValue::parse(text, key_type),
@@ -175,15 +174,12 @@ fn keys_of(keys: &[Value], key_type: DataType) -> Result<Vec<KeyValue>, SeriesRe
             }
             _ => None,
         };
-        let found = found.ok_or_else(|| SeriesRefusal::UnknownParent(displayed()))?;
+        let found = found.ok_or_else(|| SeriesRefusal::UnknownParent(quoted(&text())))?;
         // By key rather than by text: `7` and `"7"`, or a UUID in capitals, name one parent.
         if seen.insert(found.clone()) {
             Ok(found)
         } else {
-            let text: String = displayed();
-            Err(SeriesRefusal::Invalid(format!(
-                "parents \"{text}\": named twice"
-            )))
+            Err(SeriesRefusal::Invalid(named_twice("parents", &text())))
         }
     });
     parsed.collect()

@@ -6,6 +6,7 @@ mod many_series;
 mod mode;
 mod order;
 mod position;
+mod problem;
 mod row;
 mod series;
 mod table_column;

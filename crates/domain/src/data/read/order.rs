@@ -2,8 +2,15 @@
 
 use std::{cmp::Ordering, collections::HashSet};
 
-use super::{field::Field, target::ReadTarget};
-use crate::scalar::{DataType, Scalar};
+use super::{
+    field::Field,
+    problem::{named_twice, unknown_column},
+    target::ReadTarget,
+};
+use crate::{
+    data::write::quoted,
+    scalar::{DataType, Scalar},
+};
 
 /// Maximum number of columns that a read is ordered by.
 pub const MAX_ORDER_TERMS: usize = 8;
@@ -50,10 +57,10 @@ impl OrderTerm {
             Some(name) => (name, true),
             None => (text, false),
         };
-        let refused = |problem: &str| format!("order_by \"{}\": {problem}", display(text));
+        let refused = |problem: &str| format!("order_by \"{}\": {problem}", quoted(text));
         let field = target
             .field(name)
-            .ok_or_else(|| refused(&unknown_column(target)))?;
+            .ok_or_else(|| refused(&unknown_column(target.name())))?;
         if field.data_type == DataType::Json {
             return Err(refused("a json column has no order"));
         }
@@ -123,7 +130,7 @@ pub(super) fn order(target: &ReadTarget, terms: &[String]) -> (Vec<OrderTerm>, V
         match OrderTerm::parse(target, text) {
             // By column, because a reference has two names: `sample`, and in SQL `sample_id`.
             Ok(term) if order.iter().any(|earlier| earlier.field == term.field) => {
-                problems.push(format!("order_by \"{}\": named twice", display(text)));
+                problems.push(named_twice("order_by", text));
             }
             Ok(term) => order.push(term),
             Err(problem) => problems.push(problem),
@@ -148,12 +155,12 @@ pub(super) fn columns(
         match target.field(name) {
             None => problems.push(format!(
                 "columns \"{}\": {}",
-                display(name),
-                unknown_column(target)
+                quoted(name),
+                unknown_column(target.name())
             )),
             // A row is a JSON object, in which a name occurs once.
             Some(_) if !seen.insert(name) => {
-                problems.push(format!("columns \"{}\": named twice", display(name)));
+                problems.push(named_twice("columns", name));
             }
             Some(field) => columns.push(ReadColumn {
                 name: name.clone(),
@@ -188,12 +195,4 @@ pub(super) fn all_columns(target: &ReadTarget) -> Vec<ReadColumn> {
             .map(|it| column(it.name, it.name, it.data_type))
             .collect(),
     }
-}
-
-fn display(name: &str) -> String {
-    name.chars().take(100).collect()
-}
-
-fn unknown_column(target: &ReadTarget) -> String {
-    format!("\"{}\" has no such column", target.name())
 }

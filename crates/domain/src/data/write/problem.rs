@@ -130,6 +130,14 @@ pub(in crate::data) fn quoted(text: &str) -> String {
     text.chars().take(MAX_QUOTED).collect()
 }
 
+/// Reason for a column that the table of that name lacks.
+pub(super) fn no_column(table: &str, name: &str) -> Reason {
+    Reason::new(
+        ErrorCode::UnknownColumn,
+        format!("\"{table}\" has no column \"{}\"", quoted(name)),
+    )
+}
+
 /// Reason for a required column that a created row leaves out.
 pub(super) fn missing_column(name: &str) -> Reason {
     Reason::new(

@@ -8,7 +8,7 @@ use crate::{
     data::write::{
         Order, SeriesValues, SeriesWrite,
         cell::{Cell, integer_to_float},
-        problem::{Reason, missing_column, must_not_be_null, quoted},
+        problem::{Reason, missing_column, must_not_be_null, no_column, quoted},
         problem_list::{PointAddress, ProblemList},
         reference::{Reference, ReferenceReader, no_table},
     },
@@ -98,12 +98,8 @@ impl<'a> SeriesChecker<'a, '_> {
         let order_column = table.order_column();
         for (position, (name, values)) in series.columns.iter().enumerate() {
             let Some(column) = table.column(name) else {
-                let displayed = quoted(name);
-                self.at(&format!("columns.{displayed}"), || {
-                    Reason::new(
-                        ErrorCode::UnknownColumn,
-                        format!("\"{}\" has no column \"{displayed}\"", table.name),
-                    )
+                self.at(&format!("columns.{}", quoted(name)), || {
+                    no_column(&table.name, name)
                 });
                 continue;
             };

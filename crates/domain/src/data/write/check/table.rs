@@ -12,7 +12,7 @@ use crate::{
     data::write::{
         FileColumn, IF_UPDATED_AT_KEY, InputColumn, LABEL_KEY, Mode, RowAddress, TableWrite,
         cell::Cell,
-        problem::{Reason, missing_column, must_not_be_null, quoted},
+        problem::{Reason, missing_column, must_not_be_null, no_column, quoted},
         problem_list::ProblemList,
         reference::{Reference, ReferenceReader, no_table},
     },
@@ -407,8 +407,5 @@ pub(in crate::data) fn unknown_column(table: &Table, name: &str) -> Reason {
             ),
         );
     }
-    Reason::new(
-        ErrorCode::UnknownColumn,
-        format!("\"{}\" has no column \"{displayed}\"", table.name),
-    )
+    no_column(&table.name, name)
 }

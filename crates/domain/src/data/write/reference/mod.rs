@@ -11,7 +11,7 @@ pub(super) use answered::Answered;
 use super::{
     CellLookup, FileCell, IdQuestion, LookupQuestion, Mode, Questions, RowAddress,
     cell::Cell,
-    problem::{Reason, quoted},
+    problem::{Reason, no_column, quoted},
 };
 use crate::{
     catalog::{Catalog, ColumnRef, HIDDEN_TABLE, KeyedTable, Table},
@@ -237,7 +237,7 @@ impl<'a> ReferenceReader<'a> {
         let table = self.table(target)?;
         let column = table
             .column(&lookup.column)
-            .ok_or_else(|| no_lookup_column(target, &lookup.column))?;
+            .ok_or_else(|| no_column(target, &lookup.column))?;
         let value = cell.to_scalar(column.data_type).map_err(|message| {
             Reason::new(
                 ErrorCode::WrongType,
@@ -389,14 +389,6 @@ pub(super) fn no_table(name: &str) -> Reason {
     Reason::new(
         ErrorCode::UnknownTable,
         format!("there is no table \"{}\"", quoted(name)),
-    )
-}
-
-/// Message for a column by which no row of a table can be looked up.
-fn no_lookup_column(table: &str, column: &str) -> Reason {
-    Reason::new(
-        ErrorCode::UnknownColumn,
-        format!("\"{table}\" has no column \"{}\"", quoted(column)),
     )
 }
 
