@@ -70,8 +70,14 @@ pub enum Named {
     ApiKey,
     /// A dataset.
     Dataset,
+    /// A group of users.
+    Group,
+    /// An instrument.
+    Instrument,
     /// A model.
     Model,
+    /// A saved view.
+    SavedView,
     /// A SQL login.
     SqlLogin,
 }
@@ -81,7 +87,10 @@ impl fmt::Display for Named {
         f.write_str(match self {
             Self::ApiKey => "an API key's name",
             Self::Dataset => "a dataset's name",
+            Self::Group => "a group's name",
+            Self::Instrument => "an instrument's name",
             Self::Model => "a model's name",
+            Self::SavedView => "a view's name",
             Self::SqlLogin => "a SQL login's name",
         })
     }

@@ -3,9 +3,9 @@
 use labdata_domain::{
     data::saved_view::{
         MAX_SAVED_VIEWS, SavedView, SavedViewChange, TooManySavedViews, check_view_address,
-        parse_view_name,
     },
     ids::SavedViewId,
+    names::Named,
     page::{Cursor, Page, PageRequest},
     people::{actor::Actor, scope::Scope},
     refusal::Resource,
@@ -60,7 +60,9 @@ pub async fn save_view(
 ) -> Result<SavedView, Error> {
     actor.require(Scope::Write)?;
     require_reserve(services)?;
-    let name = parse_view_name(&command.name).map_err(Error::refused)?;
+    let name = Named::SavedView
+        .parse(&command.name)
+        .map_err(Error::refused)?;
     check_view_address(&command.address).map_err(Error::refused)?;
     // Racing requests may exceed the limit by a few, which is harmless.
     let existing = services.saved_views.list(actor.organization).await?;
@@ -93,7 +95,7 @@ pub async fn update_saved_view(
 ) -> Result<SavedView, Error> {
     actor.require(Scope::Write)?;
     if let Some(name) = &mut change.name {
-        *name = parse_view_name(name).map_err(Error::refused)?.into();
+        *name = Named::SavedView.parse(name).map_err(Error::refused)?.into();
     }
     if let Some(address) = &change.address {
         check_view_address(address).map_err(Error::refused)?;

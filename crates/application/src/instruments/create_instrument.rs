@@ -2,7 +2,8 @@
 
 use labdata_domain::{
     ids::InstrumentId,
-    instruments::{Instrument, check_reader, check_timezone, parse_name},
+    instruments::{Instrument, check_reader, check_timezone},
+    names::Named,
     people::{actor::Actor, scope::Scope},
 };
 
@@ -37,7 +38,9 @@ pub async fn create_instrument(
 ) -> Result<Instrument, Error> {
     actor.require(Scope::Admin)?;
     require_reserve(services)?;
-    let name = parse_name(&command.name).map_err(Error::refused)?;
+    let name = Named::Instrument
+        .parse(&command.name)
+        .map_err(Error::refused)?;
     let reader = command.reader.filter(|name| !name.is_empty());
     let timezone = command.timezone.filter(|name| !name.is_empty());
     check_reading(reader.as_deref(), timezone.as_deref())?;

@@ -2,7 +2,8 @@
 
 use labdata_domain::{
     ids::InstrumentId,
-    instruments::{Instrument, InstrumentChange, parse_name},
+    instruments::{Instrument, InstrumentChange},
+    names::Named,
     people::{actor::Actor, scope::Scope},
 };
 
@@ -28,7 +29,10 @@ pub async fn update_instrument(
     actor.require(Scope::Admin)?;
     require_reserve(services)?;
     if let Some(name) = &mut change.name {
-        *name = parse_name(name).map_err(Error::refused)?.into();
+        *name = Named::Instrument
+            .parse(name)
+            .map_err(Error::refused)?
+            .into();
     }
     check_reading(change.reader.as_deref(), change.timezone.as_deref())?;
     if change.reader.is_some() {

@@ -3,10 +3,11 @@
 use labdata_domain::{
     audit::{AuditAction, AuditTarget, AuditTargetKind},
     ids::{GroupId, UserId},
+    names::Named,
     page::{Cursor, Page, PageRequest},
     people::{
         actor::Actor,
-        group::{Group, GroupChange, GroupInUse, parse_group_name, sorted_members},
+        group::{Group, GroupChange, GroupInUse, sorted_members},
         run_key::GuardedAction,
         scope::Scope,
     },
@@ -59,7 +60,7 @@ pub async fn create_group(
     actor.require(Scope::Admin)?;
     actor.may(GuardedAction::ManagePeople)?;
     require_reserve(services)?;
-    let name = parse_group_name(&command.name).map_err(Error::refused)?;
+    let name = Named::Group.parse(&command.name).map_err(Error::refused)?;
     let group = Group {
         id: GroupId::new(services.ids.next_id()),
         organization: actor.organization,
@@ -93,7 +94,7 @@ pub async fn update_group(
     actor.require(Scope::Admin)?;
     actor.may(GuardedAction::ManagePeople)?;
     if let Some(name) = &mut change.name {
-        *name = parse_group_name(name).map_err(Error::refused)?.into();
+        *name = Named::Group.parse(name).map_err(Error::refused)?.into();
     }
     let group = audited(services, actor, |within| async move {
         let before = within.groups.get(actor.organization, id).await?;

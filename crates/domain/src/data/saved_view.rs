@@ -5,7 +5,6 @@ use time::OffsetDateTime;
 use crate::{
     conflict::Conflict,
     ids::{OrganizationId, SavedViewId, UserId},
-    names::RecordName,
     people::{actor::Actor, scope::Scope},
     refusal::{ErrorCode, RefusalKind, Refuse},
 };
@@ -118,43 +117,24 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Error: a view cannot be saved.
+/// Error: the address of a view leads elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidView {
-    /// The name is blank or has control characters.
-    #[error("a view's name must not be blank or have control characters")]
-    Name,
-    /// The address leads elsewhere.
-    #[error(
-        "a view's address is one of the console: it begins with #/ and has no control characters"
-    )]
-    Address,
-}
+#[error("a view's address is one of the console: it begins with #/ and has no control characters")]
+pub struct InvalidViewAddress;
 
-impl Refuse for InvalidView {
+impl Refuse for InvalidViewAddress {
     fn code(&self) -> ErrorCode {
-        match self {
-            Self::Name => ErrorCode::InvalidName,
-            Self::Address => ErrorCode::InvalidValue,
-        }
+        ErrorCode::InvalidValue
     }
-}
-
-/// Reads the name of a view.
-///
-/// # Errors
-/// [`InvalidView::Name`].
-pub fn parse_view_name(name: &str) -> Result<RecordName, InvalidView> {
-    RecordName::parse(name).ok_or(InvalidView::Name)
 }
 
 /// Checks the address of a view, which the console makes a link.
 ///
 /// # Errors
-/// [`InvalidView::Address`].
-pub fn check_view_address(address: &str) -> Result<(), InvalidView> {
+/// [`InvalidViewAddress`].
+pub fn check_view_address(address: &str) -> Result<(), InvalidViewAddress> {
     if !address.starts_with("#/") || address.contains(char::is_control) {
-        Err(InvalidView::Address)
+        Err(InvalidViewAddress)
     } else {
         Ok(())
     }
@@ -209,12 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_view_has_a_name_and_an_address_of_the_console() {
-        let name = parse_view_name(" Plates of March").unwrap();
-        assert_eq!(name.as_str(), "Plates of March");
-        for name in ["", " ", "a\nb"] {
-            assert_eq!(parse_view_name(name), Err(InvalidView::Name), "{name:?}");
-        }
+    fn a_view_has_an_address_of_the_console() {
         assert_eq!(check_view_address("#/tables/sample?_sort=-name"), Ok(()));
         for address in [
             "",
@@ -224,7 +199,7 @@ mod tests {
             "#/a\nb",
         ] {
             let refused = check_view_address(address);
-            assert_eq!(refused, Err(InvalidView::Address), "{address:?}");
+            assert_eq!(refused, Err(InvalidViewAddress), "{address:?}");
         }
     }
 

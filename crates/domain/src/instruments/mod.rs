@@ -14,7 +14,6 @@ use time::OffsetDateTime;
 use crate::{
     conflict::Conflict,
     ids::InstrumentId,
-    names::RecordName,
     refusal::{ErrorCode, Refuse},
 };
 
@@ -120,25 +119,6 @@ impl Refuse for InstrumentInUse {
     }
 }
 
-/// Error: an instrument's name is not one line of text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("an instrument's name must not be blank or have control characters")]
-pub struct InvalidInstrumentName;
-
-impl Refuse for InvalidInstrumentName {
-    fn code(&self) -> ErrorCode {
-        ErrorCode::InvalidName
-    }
-}
-
-/// Reads the name of an instrument.
-///
-/// # Errors
-/// [`InvalidInstrumentName`].
-pub fn parse_name(name: &str) -> Result<RecordName, InvalidInstrumentName> {
-    RecordName::parse(name).ok_or(InvalidInstrumentName)
-}
-
 impl Instrument {
     /// The conflict of an instrument whose name another one of the organization has.
     #[must_use]
@@ -182,13 +162,5 @@ mod tests {
             ..reader()
         };
         assert_eq!(change.apply(reader()), expected);
-    }
-
-    #[test]
-    fn a_name_has_more_than_white_space() {
-        assert_eq!(parse_name(" Reader 1").unwrap().as_str(), "Reader 1");
-        for name in ["", " \t", "a\nb"] {
-            assert_eq!(parse_name(name), Err(InvalidInstrumentName), "{name:?}");
-        }
     }
 }

@@ -58,25 +58,6 @@ pub fn sorted_members(mut members: Vec<UserId>) -> Vec<UserId> {
     members
 }
 
-/// Error: the name of a group is blank or has control characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a group's name must not be blank or have control characters")]
-pub struct InvalidGroupName;
-
-impl Refuse for InvalidGroupName {
-    fn code(&self) -> ErrorCode {
-        ErrorCode::InvalidName
-    }
-}
-
-/// Reads the name of a group.
-///
-/// # Errors
-/// [`InvalidGroupName`].
-pub fn parse_group_name(name: &str) -> Result<RecordName, InvalidGroupName> {
-    RecordName::parse(name).ok_or(InvalidGroupName)
-}
-
 /// Error: the organization has no group of that name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no group \"{0}\"")]
@@ -108,15 +89,6 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-
-    #[test]
-    fn a_group_has_a_name_that_can_be_read() {
-        let name = parse_group_name(" Microscopy").unwrap();
-        assert_eq!(name.as_str(), "Microscopy");
-        for name in ["", " ", "a\nb"] {
-            assert_eq!(parse_group_name(name), Err(InvalidGroupName), "{name:?}");
-        }
-    }
 
     #[test]
     fn a_twin_of_another_name_is_taken() {
