@@ -80,14 +80,7 @@ impl LocalRunner {
 #[async_trait]
 impl JobRunner for LocalRunner {
     async fn submit(&self, spec: &RunSpec) -> Result<(), RunnerError> {
-        for (name, value) in &spec.environment {
-            // execve(2) takes `NAME=value` texts that end with a NUL.
-            if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
-                return Err(RunnerError::Refused(format!(
-                    "no process can have an environment variable {name:?}"
-                )));
-            }
-        }
+        spec.check_environment()?;
         if spec.key_exchange.is_some() {
             return Err(RunnerError::Refused(
                 "the local backend passes keys in the environment and exchanges no nonce"

@@ -31,13 +31,7 @@ const COMMAND: &str = "exec python3 -c 'import base64,os,zlib;exec(zlib.decompre
 /// invalid name or value.
 pub(crate) fn job_request(id: &str, spec: &RunSpec) -> Result<JobRequest, RunnerError> {
     // The entry point would fail with a traceback on the cluster, minutes later.
-    for (name, value) in &spec.environment {
-        if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
-            return Err(RunnerError::Refused(format!(
-                "no process can have an environment variable {name:?}"
-            )));
-        }
-    }
+    spec.check_environment()?;
     let environment: Map<String, Value> = spec
         .environment
         .iter()

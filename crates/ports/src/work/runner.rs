@@ -99,6 +99,24 @@ pub struct RunSpec {
     pub resources: RunResources,
 }
 
+impl RunSpec {
+    /// Checks that a process can have the variables of the environment.
+    ///
+    /// # Errors
+    /// [`RunnerError::Refused`].
+    pub fn check_environment(&self) -> Result<(), RunnerError> {
+        for (name, value) in &self.environment {
+            // execve(2) takes `NAME=value` texts that end with a NUL.
+            if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+                return Err(RunnerError::Refused(format!(
+                    "no process can have an environment variable {name:?}"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Debug for RunSpec {
     /// Without the script, which is long.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

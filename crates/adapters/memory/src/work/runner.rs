@@ -128,13 +128,7 @@ impl State {
 impl JobRunner for InMemoryJobRunner {
     async fn submit(&self, spec: &RunSpec) -> Result<(), RunnerError> {
         self.lock().available()?;
-        for (name, value) in &spec.environment {
-            if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
-                return Err(RunnerError::Refused(format!(
-                    "no process can have an environment variable {name:?}"
-                )));
-            }
-        }
+        spec.check_environment()?;
         self.change(|state| {
             if let Entry::Vacant(place) = state.runs.entry(spec.run) {
                 place.insert(play(spec));
