@@ -30,7 +30,7 @@ mod text;
 mod units;
 mod xlsx;
 
-use std::io::{self, Read, Seek};
+use std::io::{self, Read, Seek, SeekFrom};
 
 use labdata_domain::refusal::{ErrorCode, Refuse};
 use serde::{Deserialize, Serialize};
@@ -54,6 +54,16 @@ const PART_ROWS: usize = 8_192;
 
 /// Size of a part in bytes from which no row is added.
 const PART_BYTES: usize = 8 << 20;
+
+/// Returns the position that a seek leads to, in a file of that length.
+fn sought(to: SeekFrom, position: u64, length: u64) -> io::Result<u64> {
+    let sought = match to {
+        SeekFrom::Start(position) => Some(position),
+        SeekFrom::End(offset) => length.checked_add_signed(offset),
+        SeekFrom::Current(offset) => position.checked_add_signed(offset),
+    };
+    Ok(sought.ok_or(io::ErrorKind::InvalidInput)?)
+}
 
 /// File to read, from any position.
 pub trait Source: Read + Seek + Send {}

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaDataReader};
 
 use super::{ParquetReader, SharedFile, TAIL, open_parquet, pages::HEAD_BYTES};
-use crate::read::ReadError;
+use crate::read::{ReadError, sought};
 
 /// Some ranges of a file.
 #[derive(Debug)]
@@ -116,12 +116,7 @@ impl Read for PartialFile {
 
 impl Seek for PartialFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let position = match to {
-            SeekFrom::Start(position) => Some(position),
-            SeekFrom::End(offset) => self.length.checked_add_signed(offset),
-            SeekFrom::Current(offset) => self.position.checked_add_signed(offset),
-        };
-        self.position = position.ok_or(io::ErrorKind::InvalidInput)?;
+        self.position = sought(to, self.position, self.length)?;
         Ok(self.position)
     }
 }

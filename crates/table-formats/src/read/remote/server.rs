@@ -13,7 +13,7 @@ use super::{
     messages::{Counts, Failure, Head, Preview, Request, Target, types_from_json},
 };
 use crate::read::{
-    ImportTarget, ReadError, ReadOptions, ReadTable, head::Extent, preview::summarize,
+    ImportTarget, ReadError, ReadOptions, ReadTable, head::Extent, preview::summarize, sought,
     table::open_extent,
 };
 
@@ -196,12 +196,7 @@ impl Read for RemoteSource {
 
 impl Seek for RemoteSource {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let position = match to {
-            SeekFrom::Start(position) => Some(position),
-            SeekFrom::End(offset) => self.length.checked_add_signed(offset),
-            SeekFrom::Current(offset) => self.position.checked_add_signed(offset),
-        };
-        self.position = position.ok_or(io::ErrorKind::InvalidInput)?;
+        self.position = sought(to, self.position, self.length)?;
         Ok(self.position)
     }
 }
