@@ -20,6 +20,7 @@ use futures::{Stream, StreamExt, stream};
 use labdata_application::Error;
 use labdata_domain::{
     data::read::{TableColumn, TablePart},
+    files::disposition::attachment,
     refusal::{ErrorCode, Refusal},
 };
 use labdata_limits::waiting;
@@ -289,10 +290,9 @@ impl TableStream {
         })
     }
 
-    /// The same, as a file to download. The name has letters, digits, `_` and `.` only.
+    /// The same, as a file to download.
     pub(crate) fn named(mut self, file_name: &str) -> Self {
-        let disposition = format!("attachment; filename=\"{file_name}\"");
-        self.disposition = HeaderValue::try_from(disposition).ok();
+        self.disposition = HeaderValue::try_from(attachment(file_name)).ok();
         self
     }
 }

@@ -1,6 +1,6 @@
 //! Settings of sign-in by an identity provider.
 
-use labdata_domain::people::oidc::{EmailDomains, OidcPolicy, RoleMapping};
+use labdata_domain::people::oidc::{EmailDomains, InvalidRoles, OidcPolicy, RoleMapping};
 
 use super::{Secret, SettingsError, read::Checks, values::Values};
 
@@ -26,11 +26,9 @@ pub(super) fn read(
     values: &Values<'_>,
     checks: &Checks,
 ) -> Result<Option<OidcSettings>, SettingsError> {
-    let roles = values.parsed(
-        "oidc_roles",
-        "groups and roles such as lab-admins=admin,lab=member,*=viewer",
-        |text| RoleMapping::parse(text).ok(),
-    )?;
+    let roles = values.parsed("oidc_roles", &InvalidRoles.to_string(), |text| {
+        RoleMapping::parse(text).ok()
+    })?;
     let takes = "false, or domains such as lab.example.org, separated by commas";
     let creates_users = values.parsed("oidc_create_users", takes, EmailDomains::parse)?;
     let client_secret =
