@@ -7,7 +7,8 @@ use std::{
 
 use actix_web::{
     App as ActixApp, HttpResponse, HttpServer,
-    dev::{Server, ServerHandle},
+    body::BoxBody,
+    dev::{Server, ServerHandle, ServiceFactory, ServiceRequest, ServiceResponse},
     http::{Method, StatusCode, header::ALLOW},
     middleware::from_fn,
     web::{self, Bytes, Data, ServiceConfig},
@@ -73,12 +74,7 @@ pub fn bind(app: App, listener: TcpListener) -> io::Result<(Server, ServerHandle
         built: Arc::clone(&built),
     };
     let server = HttpServer::new(move || {
-        let service = ActixApp::new()
-            .app_data(app.clone())
-            .app_data(document.clone())
-            .configure(|config| configure(config, &routes::all()))
-            .default_service(web::to(not_found))
-            .wrap(from_fn(observe));
+        let service = service(app.clone(), document.clone());
         built.add_permits(1);
         service
     })
@@ -106,6 +102,27 @@ pub fn bind(app: App, listener: TcpListener) -> io::Result<(Server, ServerHandle
     .run();
     let handle = server.handle();
     Ok((server, handle, ready))
+}
+
+/// Creates the service of one thread, with every endpoint.
+pub fn service(
+    app: Data<App>,
+    document: Data<OpenApiJson>,
+) -> ActixApp<
+    impl ServiceFactory<
+        ServiceRequest,
+        Config = (),
+        Response = ServiceResponse<BoxBody>,
+        Error = actix_web::Error,
+        InitError = (),
+    >,
+> {
+    ActixApp::new()
+        .app_data(app)
+        .app_data(document)
+        .configure(|config| configure(config, &routes::all()))
+        .default_service(web::to(not_found))
+        .wrap(from_fn(observe))
 }
 
 /// Adds the endpoints. Endpoints with the same path form one resource, which rejects other methods
