@@ -6,3 +6,4 @@ mod headers;
 mod hostile;
 mod idempotency;
 mod starvation;
+mod waiting;
