@@ -97,6 +97,19 @@ impl Lab {
         (response.status().as_u16(), response.json().await.unwrap())
     }
 
+    /// Imports a file of about that many bytes; its rows are experiments.
+    async fn import(&self, bytes: usize) -> (u16, Value) {
+        let rows = (0..bytes / 8).map(|number| format!("{number:07}\n"));
+        let text = format!("name\n{}", rows.collect::<String>());
+        let form = Form::new()
+            .text("mode", "insert")
+            .part("file", Part::text(text).file_name("rows.csv"));
+        let url = format!("{}/api/v1/tables/experiment/import", self.program.url);
+        let request = self.http.post(url).bearer_auth(&self.key).multipart(form);
+        let response = request.send().await.unwrap();
+        (response.status().as_u16(), response.json().await.unwrap())
+    }
+
     async fn begin(&self, instrument: &str, name: &str) -> (u16, Value) {
         let body = json!({ "file_name": name, "instrument_id": instrument });
         self.post("/files/upload-url", body).await
@@ -136,9 +149,8 @@ impl Lab {
     /// Takes all free space of the disk but that many bytes.
     fn fill(&self, left: u64) -> Filler {
         let filler = Filler(self.data.join("filler"));
-        filler.take_all();
+        let length = filler.take_all();
         let file = File::options().write(true).open(&filler.0).unwrap();
-        let length = file.metadata().unwrap().len();
         file.set_len(length - left).unwrap();
         filler
     }
@@ -160,7 +172,8 @@ impl Lab {
 struct Filler(PathBuf);
 
 impl Filler {
-    fn take_all(&self) {
+    /// Takes all free space; returns the bytes that it has then.
+    fn take_all(&self) -> u64 {
         let mut file = File::options()
             .create(true)
             .append(true)
@@ -170,6 +183,7 @@ impl Filler {
             let zeros = vec![0; size];
             while file.write_all(&zeros).is_ok() {}
         }
+        file.metadata().unwrap().len()
     }
 }
 
@@ -250,6 +264,51 @@ async fn an_upload_that_fills_the_disk_is_cut_off_at_the_floor() {
     let incoming = fs::read_dir(lab.data.join("objects/incoming")).unwrap();
     assert_eq!(incoming.count(), 0);
     assert_eq!(lab.put(&begun, 100).await.0, 200);
+}
+
+#[tokio::test]
+async fn an_import_that_fills_the_disk_stores_nothing_and_gives_its_bytes_back() {
+    let (directory, database) = (directory(), TestDatabase::new().await);
+    let spool = directory.path().join(".labdata");
+    let environment = [
+        ("DATABASE_URL", database.url()),
+        ("TMPDIR", spool.to_str().unwrap()),
+        ("LABDATA_STORAGE_QUOTA", "12000000"),
+    ];
+    let Some(lab) = Lab::start(directory.path(), 64, &environment) else {
+        return;
+    };
+    let instrument = lab.instrument().await;
+    // The disk ends between two checks of its floor, and a file is cut off at the floor.
+    for (left, bytes) in [(5 << 20, 7 << 20), (10 << 20, 9 << 20)] {
+        let filler = lab.fill(left);
+        let (status, refused) = lab.import(bytes).await;
+        assert_eq!(
+            (status, &refused["code"]),
+            (507, &json!("disk_full")),
+            "{refused}"
+        );
+        // All of them but some that logs may have taken.
+        let given_back = filler.0.metadata().unwrap().len() + left - (1 << 20);
+        while filler.take_all() < given_back {
+            pause().await;
+        }
+    }
+    assert_eq!(lab.get("/files").await.1, json!([]));
+    let count = json!({ "query": "select count(*) as n from experiment" });
+    assert_eq!(
+        lab.post("/tools/query", count.clone()).await.1["data"],
+        json!([[0]])
+    );
+    // More than the quota has beside one of the refused files.
+    let (status, stored) = lab.upload(&instrument, "a.csv", 10_000_000).await;
+    assert_eq!(status, 200, "{stored}");
+    let (status, imported) = lab.import(80).await;
+    assert_eq!(status, 200, "{imported}");
+    assert_eq!(
+        lab.post("/tools/query", count).await.1["data"],
+        json!([[10]])
+    );
 }
 
 #[tokio::test]
