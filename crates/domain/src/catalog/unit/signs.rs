@@ -2,20 +2,10 @@
 
 use unicode_normalization::UnicodeNormalization as _;
 
-/// Superscripts, and below them what they raise.
-const RAISED: [(char, char); 12] = [
-    ('\u{2070}', '0'),
-    ('\u{b9}', '1'),
-    ('\u{b2}', '2'),
-    ('\u{b3}', '3'),
-    ('\u{2074}', '4'),
-    ('\u{2075}', '5'),
-    ('\u{2076}', '6'),
-    ('\u{2077}', '7'),
-    ('\u{2078}', '8'),
-    ('\u{2079}', '9'),
-    ('\u{207a}', '+'),
-    ('\u{207b}', '-'),
+/// Superscripts, of which NFKC makes digits and signs.
+const RAISED: [char; 12] = [
+    '\u{2070}', '\u{b9}', '\u{b2}', '\u{b3}', '\u{2074}', '\u{2075}', '\u{2076}', '\u{2077}',
+    '\u{2078}', '\u{2079}', '\u{207a}', '\u{207b}',
 ];
 
 /// Signs that look like another one.
@@ -34,16 +24,15 @@ pub(super) fn plain_signs(text: &str) -> String {
     let mut marked = String::new();
     let mut was_raised = false;
     for sign in text.chars() {
-        let raised = RAISED.iter().find(|(raised, _)| *raised == sign);
+        let is_raised = RAISED.contains(&sign);
         // Before NFKC, which makes 103 of a ten to the third.
-        if raised.is_some() && !was_raised && !marked.is_empty() {
+        if is_raised && !was_raised && !marked.is_empty() {
             marked.push('^');
         }
-        was_raised = raised.is_some();
-        marked.push(match (raised, sign) {
-            (Some((_, digit)), _) => *digit,
+        was_raised = is_raised;
+        marked.push(match sign {
             // NFKC makes a letter and a blank of these signs, which keyboards offer for a degree.
-            (None, '\u{ba}' | '\u{2da}') => '\u{b0}',
+            '\u{ba}' | '\u{2da}' => '\u{b0}',
             _ => sign,
         });
     }
