@@ -46,8 +46,8 @@ impl DateCounts {
 pub(super) struct ColumnCounts {
     /// Cells that are neither blank nor null.
     pub(super) filled: u64,
-    /// Cells in which a column of texts would have something.
-    pub(super) non_empty: u64,
+    /// True if a column of texts would have something in a cell.
+    pub(super) has_content: bool,
     pub(super) booleans: u64,
     /// Texts that are numbers, by style.
     pub(super) numbers: [u64; 8],
@@ -155,7 +155,7 @@ impl ColumnCounts {
             RawCell::Formula if rules.error_cells_are_null => return Ok(()),
             RawCell::Formula => return Err(ErrorCell),
             _ => {
-                self.non_empty += 1;
+                self.has_content = true;
                 if is_null_typed(cell, rules) {
                     return Ok(());
                 }
@@ -168,7 +168,7 @@ impl ColumnCounts {
             }
         };
         // Before the check for null: `NA` is a value in a column of texts.
-        self.non_empty += 1;
+        self.has_content = true;
         let trimmed = text.trim();
         if !rules.is_null(trimmed) && !rules.null_numbers.has_text_in_each_style(trimmed) {
             self.filled += 1;

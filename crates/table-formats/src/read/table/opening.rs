@@ -189,9 +189,7 @@ impl<'o> Opening<'o> {
                 // The cells of a typed file are not counted.
                 self.file.typed.is_some()
                     || has_header
-                    || counts
-                        .get(*index)
-                        .is_some_and(|counts| counts.non_empty > 0)
+                    || counts.get(*index).is_some_and(|counts| counts.has_content)
             })
             .collect()
     }
