@@ -271,6 +271,16 @@ mod tests {
     }
 
     #[test]
+    fn a_row_group_of_small_values_has_a_limit_of_rows() {
+        let mut writer = SnapshotWriter::new(names(&[DataType::Boolean])).unwrap();
+        let values = |rows| [Values::Boolean(vec![Some(true); rows])];
+        let mut bytes = writer.write_values(&values(GROUP_ROWS)).unwrap();
+        bytes.extend(writer.write_values(&values(1)).unwrap());
+        bytes.extend(writer.finish().unwrap().rest);
+        assert_eq!(read(bytes).0, 2);
+    }
+
+    #[test]
     fn a_long_table_has_row_groups_that_are_written_as_they_fill() {
         let mut writer = SnapshotWriter::new(names(&[DataType::Text])).unwrap();
         let mut bytes = Vec::new();

@@ -244,12 +244,17 @@ mod tests {
     }
 
     #[test]
-    fn formulas_in_texts_are_neutralized_in_csv_alone() {
-        for (format, expected) in [(Format::Csv, "'=a"), (Format::ArrowStream, "=a")] {
-            let encoding = Encoding {
-                format,
-                neutralize_formulas: true,
-            };
+    fn formulas_in_texts_are_neutralized_in_csv_alone_and_on_request() {
+        let neutral = |format| Encoding {
+            format,
+            neutralize_formulas: true,
+        };
+        for (encoding, expected) in [
+            (neutral(Format::Csv), "'=a"),
+            (neutral(Format::ArrowStream), "=a"),
+            (Format::Csv.into(), "=a"),
+        ] {
+            let format = encoding.format;
             let mut writer = TableWriter::new(columns(), encoding).unwrap();
             let values = vec![
                 Values::Text(vec![Some("=a".into())]),
@@ -272,7 +277,8 @@ mod tests {
     #[test]
     fn parts_that_do_not_fit_are_refused() {
         let mut writer = TableWriter::new(columns(), Format::Csv).unwrap();
-        assert!(writer.write(part("a", 2), 3, 0).is_err());
+        let refused = writer.write(part("a", 2), 3, 0).unwrap_err();
+        assert_eq!(refused.to_string(), "rows do not fit the table");
         assert!(writer.write(Vec::new(), 0, 0).is_err());
         writer.write(part("a", 1), 1, 0).unwrap();
         let swapped = part("a", 1).into_iter().rev().collect();

@@ -477,6 +477,8 @@ pub(super) mod tests {
             ("\nname,city\nBob,Rome\n", vec![]),
             ("\nname,city\nBob,Rome\nAl,Paris\n", vec![4]),
             ("name,city\nBob,Rome\nAl,Paris\n", vec![]),
+            ("A,B\n\nname,city\na,b\nc,d\ne,f\n", vec![5]),
+            ("A,B\nC,D\n\nname,city\na,b\nc,d\ne,f\ng,h\n", vec![]),
         ] {
             assert_eq!(header(&format!("{settings}{rows}")), (1, others), "{rows}");
         }

@@ -200,6 +200,16 @@ mod tests {
         ] {
             assert_eq!(is_units_row(&head(text), 0), is_units, "{text}");
         }
+        for (text, is_known) in [
+            ("RFU", true),
+            ("(\u{b5}l)", true),
+            ("10^6 cells/mL", true),
+            ("600 nm", false),
+            ("[600 nm]", false),
+            ("well", false),
+        ] {
+            assert_eq!(is_understood(text), is_known, "{text}");
+        }
         for unit in [
             "mg/ml", "\u{b0}C", "%", "1/s", "cells/ml", "\u{3bc}M", "kDa", "nm", "10*3/uL",
         ] {

@@ -2,7 +2,7 @@
 
 use super::{UnitMatch, compare_unit, is_ucum, ucum_of};
 
-const SPELLINGS: [(&str, &str); 36] = [
+const SPELLINGS: [(&str, &str); 38] = [
     (
         "uL",
         "µl|\u{3bc}L|uL|ul|ul.|\u{3395}|microliter|Microlitres|mikroliter|mcL|1 uL|1.uL",
@@ -48,7 +48,10 @@ const SPELLINGS: [(&str, &str); 36] = [
         "10*6{cells}/mL",
         "10^6 cells/mL|10⁶ cells per mL|1e6 cells/ml|Mio cells/mL",
     ),
-    ("{cells}/mL", "cells/mL|Cells per ml|{cells}/mL"),
+    ("{cells}/mL", "cells/mL|Cells per ml|{cells}/mL|{cell}/mL"),
+    // Only a word that is an annotation itself is one of them.
+    ("mg{percent}", "mg{percent}"),
+    ("24.h", "24.h"),
     ("uL/{well}", "µL/well|uL per well"),
     ("/mL", "/mL|1/mL|mL-1|per mL|mL⁻¹"),
     ("L/mol", "1/M|M-1|M⁻¹"),

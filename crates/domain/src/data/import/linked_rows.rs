@@ -280,3 +280,29 @@ impl LinkedTableRows {
 fn label(table: usize, row: usize) -> String {
     format!("{table}.{row}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_counts_its_blank_cells_its_references_and_its_label() {
+        let text = |text: &str| Some(FileCell::Text(text.to_owned()));
+        for (cells, parents, expected) in [
+            (vec![], vec![], (1, 0)),
+            (vec![text("abc"), None], vec![Some(7)], (4, 3)),
+            (
+                vec![text("a"), text("bc"), Some(FileCell::Integer(5))],
+                vec![None, None],
+                (6, 3),
+            ),
+        ] {
+            let row = LinkedRow {
+                line: 2,
+                cells,
+                parents,
+            };
+            assert_eq!(row.size(), expected, "{row:?}");
+        }
+    }
+}

@@ -108,8 +108,15 @@ fn refused(linked: &[LinkedTable]) -> String {
 type Line = (u64, [&'static str; 4]);
 
 fn import(lines: &[Line]) -> Result<WriteRequest, Vec<(String, String)>> {
+    import_into(&plates_and_wells(), lines)
+}
+
+fn import_into(
+    linked: &[LinkedTable],
+    lines: &[Line],
+) -> Result<WriteRequest, Vec<(String, String)>> {
     let catalog = catalog();
-    let linked = choose(&plates_and_wells()).unwrap();
+    let linked = choose(linked).unwrap();
     let mut chosen = BTreeMap::new();
     LinkedColumns::claim_fields(&linked, &mut chosen);
     let columns = ImportColumns::choose(&fields(), &chosen, &reading(&catalog)).unwrap();
@@ -205,6 +212,65 @@ fn lines_that_contradict_each_other_are_a_problem_that_names_both() {
 }
 
 #[test]
+fn lines_of_one_row_refer_to_one_row_or_to_none() {
+    let mut linked = plates_and_wells();
+    linked[1].key = Some(vec!["position".to_owned()]);
+    let first = (3, ["P1", "", "A1", "0.1"]);
+    for (plate, is_refused) in [("P1", false), ("", false), ("P2", true)] {
+        let found = import_into(&linked, &[first, (5, [plate, "", "A1", "0.2"])]);
+        let paths = found.map(|request| cells(&request, 1, "plate"));
+        let problem =
+            "is \"another\" here, but \"a row\" on line 3, which gives the same row of \"well\"";
+        let expected = if is_refused {
+            Err(vec![("rows[5].well.plate".to_owned(), problem.to_owned())])
+        } else {
+            Ok(vec![label("@0.0")])
+        };
+        assert_eq!(paths, expected, "{plate}");
+    }
+    // The line that names the plate may come later.
+    let lines = [(3, ["", "", "A1", "0.1"]), (5, ["P1", "", "A1", "0.2"])];
+    let found = import_into(&linked, &lines).unwrap();
+    assert_eq!(cells(&found, 1, "plate"), [label("@0.0")]);
+}
+
+#[test]
+fn a_reference_holds_a_key_or_the_only_unique_text_unless_a_lookup_is_chosen() {
+    let catalog = catalog();
+    let wells = ImportColumns::table(&catalog, "well").unwrap().unwrap();
+    let look_up = |chosen: &[(&str, &str)]| {
+        let fields = BTreeMap::from([
+            ("Plate".to_owned(), Some("plate".to_owned())),
+            ("Well".to_owned(), Some("position".to_owned())),
+            ("Type".to_owned(), None),
+            ("OD".to_owned(), None),
+        ]);
+        let columns = ImportColumns::choose(&self::fields(), &fields, &wells).unwrap();
+        let chosen = chosen.iter();
+        let chosen = chosen.map(|(name, column)| ((*name).to_owned(), (*column).to_owned()));
+        let found = columns.with_lookups(&chosen.collect(), &wells, &catalog);
+        let found = found.map(|columns| {
+            let lookup = columns.lookups.get("plate");
+            lookup.map(|lookup| (lookup.column.clone(), lookup.takes_key))
+        });
+        found.map_err(|problems| problems[0].path.clone().unwrap())
+    };
+    let by_barcode = |takes_key| Ok(Some(("barcode".to_owned(), takes_key)));
+    assert_eq!(look_up(&[]), by_barcode(true));
+    assert_eq!(look_up(&[("plate", "barcode")]), by_barcode(false));
+    assert_eq!(look_up(&[("plate", "id")]), Ok(None));
+    for (name, column) in [
+        ("plate", "kind"),
+        ("plate", "nothing"),
+        ("position", "barcode"),
+        ("nothing", "barcode"),
+    ] {
+        let path = format!("lookups.{name}");
+        assert_eq!(look_up(&[(name, column)]), Err(path), "{name} {column}");
+    }
+}
+
+#[test]
 fn a_blank_line_of_linked_tables_refers_to_nothing_but_half_a_key_is_a_problem() {
     let request = import(&[(3, ["", "", "", "0.1"]), (4, ["P1", "", "A1", "0.2"])]).unwrap();
     let wells = cells(&request, 2, "well");
@@ -232,7 +298,17 @@ fn linked_tables_are_checked_against_the_header_and_the_catalog() {
         link.key = Some(names.iter().map(|name| (*name).to_owned()).collect());
         link
     };
+    let of = |mut link: LinkedTable, name: &str| {
+        link.of = Some(name.to_owned());
+        link
+    };
     let cases = [
+        (vec![of(wells(), "nothing")], "linked[0].of"),
+        (vec![plates(), of(wells(), "plate")], "linked[1].of"),
+        (
+            vec![of(plates(), "nothing"), link("nothing", &[])],
+            "linked[0].of",
+        ),
         (
             vec![link("nothing", &[("Plate", "barcode")])],
             "linked[0].table",

@@ -259,3 +259,49 @@ impl Imported {
         self.tables.last().cloned().unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        catalog::{Catalog, CatalogVersion, ColumnDefinition, TableDefinition},
+        data::import::ImportField,
+        scalar::DataType,
+    };
+
+    #[test]
+    fn cells_have_a_limit_in_total() {
+        const WIDTH: usize = 400;
+        let name = |index: usize| format!("c{index}");
+        let columns =
+            (0..WIDTH).map(|index| ColumnDefinition::new(&name(index), DataType::Boolean));
+        let known = Catalog::new(CatalogVersion(1), Vec::new());
+        let table = TableDefinition::new("wide", columns.collect()).resolve(&known);
+        let catalog = Catalog::new(CatalogVersion(1), vec![table.unwrap()]);
+        let table = ImportColumns::table(&catalog, "wide").unwrap().unwrap();
+        let fields = (0..WIDTH).map(|index| ImportField {
+            text: name(index),
+            key: name(index),
+            unit: None,
+            holds_times: false,
+        });
+        let fields: Vec<_> = fields.collect();
+        let columns = ImportColumns::choose(&fields, &BTreeMap::new(), &table).unwrap();
+        let write = ImportWrite {
+            table: "wide".to_owned(),
+            mode: ImportMode::Insert,
+            key: None,
+            on_match: OnMatch::default(),
+            blank: None,
+            dry_run: false,
+        };
+        let mut rows = ImportRows::new(columns, write);
+        let mut cells = vec![None; WIDTH];
+        for line in 0..MAX_IMPORT_CELLS / WIDTH {
+            let line = u64::try_from(line).unwrap();
+            assert_eq!(rows.add(line, &mut cells), Ok(()), "{line}");
+        }
+        let refused = rows.add(99_999, &mut cells).unwrap_err();
+        assert!(refused.message.contains("5000000 cells"), "{refused:?}");
+    }
+}

@@ -138,6 +138,18 @@ fn a_text_shows_the_styles_in_which_it_is_a_number() {
     assert!(styles("text").is_empty());
     assert_eq!(NumberForm::of("1.234").ambiguous, Some(Decimal::Point));
     assert_eq!(NumberForm::of("12,345").ambiguous, Some(Decimal::Comma));
+    // With a minus of its own in Unicode, which is no sign to the shorter way.
+    let minus = |text: &str| NumberForm::of(&format!("\u{2212}{text}"));
+    assert_eq!(minus("1.234").ambiguous, Some(Decimal::Point));
+    assert_eq!(minus("12,345").ambiguous, Some(Decimal::Comma));
+    for (text, is_decided) in [
+        ("1,234", false),
+        ("1,23", true),
+        ("1.23", true),
+        ("5", false),
+    ] {
+        assert_eq!(minus(text).is_decided, is_decided, "{text}");
+    }
     for text in ["0.123", "1.23", "1.2345", "1234.567", "1,234.5", "5"] {
         assert_eq!(NumberForm::of(text).ambiguous, None, "{text}");
     }

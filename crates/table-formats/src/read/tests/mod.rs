@@ -25,6 +25,9 @@ impl Read {
     fn of(bytes: &[u8], options: &ReadOptions) -> Result<Self, ReadError> {
         let source = Box::new(Cursor::new(bytes.to_vec()));
         let mut table = open_table(source, options, 1_000)?;
+        for doubt in table.doubts() {
+            assert!(doubt.message.contains(' '), "{doubt:?}");
+        }
         let (mut rows, mut problems) = (Vec::new(), Vec::new());
         while let Some(row) = table.next_row()? {
             problems.extend_from_slice(row.problems);
@@ -226,6 +229,11 @@ fn a_quotation_that_eats_rows_is_a_problem_where_it_opens() {
     assert_eq!((given.codes(), again.codes()), (vec![], vec![]));
     let later = read("name,vol,note\nA1,1.5,ok\nA2,1.6,\"no end\nA3,1.7,\"fine\"\n");
     assert_eq!(later.codes(), [("quotation_mark", "rows[3]")]);
+    // A column with as many texts as numbers may hold either.
+    let either = read("a,b\nx,1\ny,w\n\"p,q\nr\",s\n");
+    assert_eq!(either.codes(), [("quotation_mark", "rows[4]")]);
+    let number = read("a,b\nx,1\ny,2\nz,w\n\"p,q\nr\",s\n");
+    assert_eq!(number.codes(), []);
     let after = read("a,b\n1,\"a\"b\n");
     assert_eq!(after.codes(), [("quotation_mark", "rows[2]")]);
     // Line breaks in a text are fine.
@@ -336,6 +344,7 @@ fn headers_are_one_line_and_compared_as_they_look() {
     assert_eq!(found.rows[0].0, 3);
     let twice = read("Units,n,Units\nx,1,y\n");
     assert_eq!(twice.codes(), [("duplicate_header", "columns.Units")]);
+    assert_eq!(read("Units,Units\n").codes(), twice.codes());
     let signs = read("\u{b5}l,\u{3bc}l\n1,2\n");
     assert_eq!(signs.codes()[0].0, "duplicate_header");
     let numbered = read_with(
@@ -353,6 +362,7 @@ fn a_file_without_a_header_is_a_doubt() {
     let none = read_with("1,2\n3,4\n", json!({"header_row": 0}));
     assert_eq!(none.headers(), ["column_1", "column_2"]);
     assert_eq!(none.types(), [DataType::Integer; 2]);
+    clear_with("1,2\n3,4\n", json!({"header_row": 0}));
     let given = read_with("x\n\na,b\n1,2\n", json!({"header_row": 3}));
     assert_eq!(given.headers(), ["a", "b"]);
     let blank = Read::of(b"a,b\n\n1,2\n", &options(&json!({"header_row": 2})));

@@ -79,6 +79,8 @@ fn dates_are_found_and_two_ways_to_read_them_are_a_doubt() {
     assert_eq!(iso.cells()[0], ["2024-03-05T13:22:01Z"]);
     let two = read("d,e\n05.03.2024,2024/03/05\n");
     assert_eq!(two.codes(), [("date_format", "columns.e")]);
+    let message = "these dates are %Y/%m/%d, and those of another column %d.%m.%Y; an import reads one format";
+    assert_eq!(two.table.doubts()[0].message, message);
     assert_eq!(two.cells(), [["2024-03-05", "2024-03-05"]]);
     assert!(two.table.check().is_ok());
     settles("d,e\n05.03.2024,2024/03/05\n", "date_format");

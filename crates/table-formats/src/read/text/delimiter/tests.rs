@@ -42,6 +42,15 @@ fn the_delimiter_is_the_one_that_fits() {
 }
 
 #[test]
+fn a_sign_in_the_header_speaks_for_columns_and_one_below_it_does_not() {
+    let lists = "A, 1\nx\nB, 2\n";
+    for (header, delimiter) in [("note", b'\t'), ("note; more", b',')] {
+        let found = choice(&format!("{header}\n{lists}"));
+        assert_eq!(found.delimiter, delimiter, "{header}");
+    }
+}
+
+#[test]
 fn quotations_end_beside_the_delimiter() {
     // As Luminex xPONENT writes it.
     let settings = "\"Program\",\"xPONENT\",\"\",\"FlexMAP 3D\"\r\n\"Build\",\"4.3\"\r\n\r\n\

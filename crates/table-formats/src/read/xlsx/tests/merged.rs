@@ -81,3 +81,18 @@ fn a_title_is_one_although_values_lie_hidden_under_it() {
     assert_eq!(headers(&found), ["well", "od", "n"]);
     assert_eq!(cells(&mut found), [["A1", "0.5", "1"]]);
 }
+
+#[test]
+fn a_merged_cell_gives_its_value_to_rows_of_nothing_else() {
+    let filled = |line: u32| {
+        let cells = ["A", "B", "C"].map(|column| number(&format!("{column}{line}"), "1"));
+        cells.to_vec()
+    };
+    let rows = [filled(2), Vec::new(), filled(4)];
+    for (region, between) in [("A2:A3", ["1", "-", "-"]), ("A2:B3", ["1", "1", "-"])] {
+        let found = merged(&rows, region);
+        assert_eq!(found, [["1"; 3], between, ["1"; 3]], "{region}");
+    }
+    // Behind the last row with a cell of its own there is no table.
+    assert_eq!(merged(&[filled(2)], "A2:A9").len(), 1);
+}

@@ -141,6 +141,32 @@ fn errors_that_the_library_does_not_know_are_error_cells() {
 }
 
 #[test]
+fn an_error_for_a_missing_number_is_one_in_a_column_of_texts() {
+    let missing = "<c r=\"A3\" t=\"e\"><v>#N/A</v></c>".to_owned();
+    let sheet = |first: String| {
+        let rows = [
+            row(1, &[inline("A1", "a"), inline("B1", "n")]),
+            row(2, &[first, number("B2", "1")]),
+            row(3, &[missing.clone(), number("B3", "2")]),
+        ];
+        workbook(&rows.concat())
+    };
+    let numbers = open_with(sheet(number("A2", "1")), json!({})).unwrap();
+    assert_eq!(numbers.doubts(), []);
+    let texts = open_with(sheet(inline("A2", "x")), json!({})).unwrap();
+    let [doubt] = texts.doubts() else {
+        panic!("{:?}", texts.doubts());
+    };
+    assert_eq!(
+        (&*doubt.code, doubt.path.as_str()),
+        ("error_cell", "rows[3]")
+    );
+    assert_eq!(doubt.message, "row 3: the cell has the error #N/A");
+    let nulls = open_with(sheet(inline("A2", "x")), json!({"error_cells": "null"})).unwrap();
+    assert_eq!(nulls.doubts(), []);
+}
+
+#[test]
 fn a_row_of_formulas_is_a_row() {
     let rows = row(1, &[inline("A1", "a"), inline("B1", "b")])
         + &row(
