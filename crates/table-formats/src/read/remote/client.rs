@@ -271,12 +271,15 @@ impl Reader {
         loop {
             let received = frames::read(&mut *self.connection.output);
             let (kind, body) = received.map_err(|error| match error.kind() {
+                _ if self.failure.is_some() => self.failed(&[]),
                 // No frame of the protocol: it is a reader that a file has taken over.
                 io::ErrorKind::InvalidData => ReadError::Damaged,
                 _ => (self.connection.explain)(),
             })?;
             match kind {
                 Kind::ReadAt => self.give(&body)?,
+                // Libraries take a failure for damage, or for the end of the file: what follows it is not believed.
+                _ if self.failure.is_some() => return Err(self.failed(&body)),
                 Kind::Failed => return Err(self.failed(&body)),
                 kind => return Ok((kind, body)),
             }
@@ -309,15 +312,14 @@ impl Reader {
     }
 
     fn failed(&mut self, body: &[u8]) -> ReadError {
+        if let Some(failure) = self.failure.take() {
+            return ReadError::Source(failure);
+        }
         match serde_json::from_slice(body) {
             Ok(Failure::Refused(refusal)) => refusal,
             Ok(Failure::Internal(reason)) => ReadError::Source(io::Error::other(reason)),
-            // A failure of the source without one is a library's, over a file that contradicts itself.
-            Ok(Failure::Source) => self
-                .failure
-                .take()
-                .map_or(ReadError::Damaged, ReadError::Source),
-            Err(_) => ReadError::Damaged,
+            // Without a failure of the source it is a library's, over a file that contradicts itself.
+            Ok(Failure::Source) | Err(_) => ReadError::Damaged,
         }
     }
 }

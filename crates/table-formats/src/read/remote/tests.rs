@@ -15,7 +15,10 @@ use super::{
 };
 use crate::{
     SnapshotWriter,
-    read::{ImportTarget, ReadError, ReadOptions, Source, open_table, xlsx::tests::column_of},
+    read::{
+        ImportTarget, ReadError, ReadOptions, Source, open_table,
+        xlsx::tests::{column_of, inline, row, workbook},
+    },
 };
 
 /// A reader on a thread.
@@ -134,37 +137,77 @@ fn a_preview_counts_what_it_does_not_show() {
     assert_eq!(preview.columns[1].examples, [json!(1), json!(1.5)]);
 }
 
-/// A file whose storage fails behind its first bytes.
-struct Failing(u64);
+/// A file whose storage gives some ranges of bytes, and then fails.
+struct Failing {
+    bytes: Cursor<Vec<u8>>,
+    ranges: usize,
+}
 
 impl Read for Failing {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        if self.0 > 0 {
-            return Err(std::io::Error::other("the storage is gone"));
-        }
-        self.0 += 4;
-        buffer[..4].copy_from_slice(b"a,b\n");
-        Ok(4)
+        self.bytes.read(buffer)
     }
 }
 
 impl Seek for Failing {
     fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
-        Ok(match to {
-            SeekFrom::Start(position) => position,
-            _ => 1 << 20,
-        })
+        let Some(left) = self.ranges.checked_sub(1) else {
+            return Err(std::io::Error::other("the storage is gone"));
+        };
+        self.ranges = left;
+        self.bytes.seek(to)
     }
+}
+
+/// Texts that no format makes much shorter, so that a file of them is not read at once.
+fn long_texts() -> Vec<String> {
+    let mut state = 1_u32;
+    let mut letter = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        char::from_digit((state >> 16) % 36, 36).unwrap()
+    };
+    let text = |_| (0..10_000).map(|_| letter()).collect();
+    (0..45).map(text).collect()
 }
 
 #[test]
 fn a_failure_of_the_storage_is_none_of_the_file() {
-    let failing = Box::new(Failing(0));
-    let failed = open_remote(connect(), failing, &ReadOptions::default(), 9).err();
-    let Some(ReadError::Source(error)) = failed else {
-        panic!("{failed:?}");
-    };
-    assert_eq!(error.to_string(), "the storage is gone");
+    let texts = long_texts();
+    let rows = texts.iter().zip(2..);
+    let rows = rows.map(|(text, line)| row(line, &[inline(&format!("A{line}"), text)]));
+    let sheet = row(1, &[inline("A1", "t")]) + &rows.collect::<String>();
+    let mut parquet = SnapshotWriter::new(vec![("t".to_owned(), DataType::Text)]).unwrap();
+    let values = texts.iter().map(|text| Some(text.as_str().into()));
+    let mut packed = parquet
+        .write_values(&[Values::Text(values.collect())])
+        .unwrap();
+    packed.extend(parquet.finish().unwrap().rest);
+    for (format, bytes) in [
+        ("csv", format!("t\n{}\n", texts.join("\n")).into_bytes()),
+        ("xlsx", workbook(&sheet)),
+        ("parquet", packed),
+    ] {
+        let read_with = |ranges| {
+            let bytes = Cursor::new(bytes.clone());
+            let file = Box::new(Failing { bytes, ranges });
+            let mut table = open_remote(connect(), file, &ReadOptions::default(), 999)?;
+            let mut rows = 0;
+            while table.next_row()?.is_some() {
+                rows += 1;
+            }
+            Ok(rows)
+        };
+        let failures = (0..100).take_while(|ranges| match read_with(*ranges) {
+            Err(ReadError::Source(error)) => error.to_string() == "the storage is gone",
+            Err(other) => panic!("{format} after {ranges} ranges: {other}"),
+            Ok(rows) => {
+                assert_eq!(rows, texts.len(), "{format} after {ranges} ranges");
+                false
+            }
+        });
+        let count = failures.count();
+        assert!((3..100).contains(&count), "{format} {count}");
+    }
 }
 
 #[test]
