@@ -53,7 +53,7 @@ impl CellFormat {
         });
         fitting
             .next()
-            .map_or(&Shown::Number, |(_, section)| &section.shown)
+            .map_or(&Shown::Number, |(_, section)| section.shown(number))
     }
 }
 
@@ -61,6 +61,15 @@ impl CellFormat {
 struct Section {
     condition: Option<Condition>,
     shown: Shown,
+    /// Form of numbers above zero if the section shows them as negative ones: `"-"0`, `(0)`, `0-`.
+    as_negative: Option<Shown>,
+}
+
+impl Section {
+    fn shown(&self, number: f64) -> &Shown {
+        let as_negative = self.as_negative.as_ref().filter(|_| number > 0.0);
+        as_negative.unwrap_or(&self.shown)
+    }
 }
 
 /// Condition of a section, such as `[<0.01]`.
@@ -132,8 +141,23 @@ struct Parts<'c> {
     has_digits: bool,
     /// True if a character that belongs to a label, or divides numbers, follows the first digit.
     has_break: bool,
-    /// True if digits follow it.
+    /// True if digits follow it, or if the number is shown with digits or a point besides its own.
     is_broken: bool,
+    /// True if the number is shown with a sign of negative ones.
+    has_minus: bool,
+    last: Last,
+}
+
+/// Character in front of the next one, as far as it belongs to a number that is shown.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Last {
+    #[default]
+    Other,
+    Letter,
+    /// A digit or the decimal sign of the number.
+    Own,
+    /// A digit or a point in front of the number that is shown as it is.
+    Literal,
 }
 
 impl<'c> Parts<'c> {
@@ -166,7 +190,7 @@ impl<'c> Parts<'c> {
                     parts.signs.push('e');
                 }
                 'G' | 'g' if code.to_ascii_lowercase().contains("general") => {
-                    parts.has_digits = true;
+                    parts.push_digit();
                     // The other letters of `General`.
                     chars.by_ref().take(6).for_each(drop);
                 }
@@ -180,6 +204,13 @@ impl<'c> Parts<'c> {
                     parts.signs.push(char.to_ascii_lowercase());
                     if is_label(char) && char != '%' {
                         parts.push_literal(char);
+                    } else {
+                        parts.note_minus(char);
+                        parts.last = match (char, parts.last) {
+                            ('.' | ',', Last::Literal) => Last::Literal,
+                            ('.' | ',', _) => Last::Own,
+                            _ => Last::Other,
+                        };
                     }
                     parts.has_break |= parts.has_digits && matches!(char, '-' | ':');
                 }
@@ -190,20 +221,47 @@ impl<'c> Parts<'c> {
 
     fn push_digit(&mut self) {
         self.has_digits = true;
-        self.is_broken |= self.has_break;
+        self.is_broken |= self.has_break || self.last == Last::Literal;
+        self.last = Last::Own;
     }
 
     fn push_literal(&mut self, char: char) {
         self.literals.push(char);
-        let divides = is_label(char) || matches!(char, '-' | ':' | '/');
+        let is_point = matches!(char, '.' | ',');
+        let divides = is_label(char) || is_point || matches!(char, '-' | ':' | '/');
         self.has_break |= self.has_digits && divides;
+        self.note_minus(char);
+        self.is_broken |= self.last == Last::Own && char.is_numeric();
+        // The point of an abbreviation is none of a number.
+        let is_in_number = char.is_numeric() || is_point && self.last != Last::Letter;
+        self.last = match self.last {
+            Last::Own if is_point => Last::Own,
+            _ if is_in_number && !self.has_digits => Last::Literal,
+            _ if char.is_alphabetic() => Last::Letter,
+            _ => Last::Other,
+        };
+    }
+
+    /// Notes a sign in front of the number or directly behind it; that in a unit, as in `min-1`, is none.
+    fn note_minus(&mut self, char: char) {
+        self.has_minus |= match char {
+            '-' | '\u{2212}' if self.has_digits => self.last == Last::Own,
+            '-' | '\u{2212}' => !matches!(self.last, Last::Letter | Last::Literal),
+            '(' => !self.has_digits,
+            _ => false,
+        };
     }
 
     fn section(&self) -> Section {
         Section {
             condition: self.condition,
             shown: self.shown(),
+            as_negative: self.has_minus.then(|| self.as_code()),
         }
+    }
+
+    fn as_code(&self) -> Shown {
+        Shown::Labeled(self.code.trim().into())
     }
 
     fn shown(&self) -> Shown {
@@ -215,7 +273,7 @@ impl<'c> Parts<'c> {
             || percents == 1 && has_label
             || has_label && !self.has_digits;
         if is_other_number {
-            return Shown::Labeled(self.code.trim().into());
+            return self.as_code();
         }
         if has_label {
             return Shown::Labeled(self.literals.trim().into());
@@ -311,6 +369,28 @@ mod tests {
             ("\"mL\"", labeled("\"mL\"")),
             ("0\"e3\"", labeled("e3")),
             ("0\"m\"0", labeled("0\"m\"0")),
+            // Digits and signs that a person takes for those of the number.
+            ("\"1\"0", labeled("\"1\"0")),
+            ("0\"000\"", labeled("0\"000\"")),
+            ("General\"00\"", labeled("General\"00\"")),
+            ("0.\"5\"", labeled("0.\"5\"")),
+            ("\"1\".0", labeled("\"1\".0")),
+            ("0\".5\"", labeled("0\".5\"")),
+            ("\"0.\"0", labeled("\"0.\"0")),
+            ("\\.00", labeled("\\.00")),
+            ("0\\.00", labeled("0\\.00")),
+            ("0\",\"00", labeled("0\",\"00")),
+            ("\"-\"0", labeled("\"-\"0")),
+            ("-0", labeled("-0")),
+            ("\\\u{2212}0.0", labeled("\\\u{2212}0.0")),
+            ("0-", labeled("0-")),
+            ("(0)", labeled("(0)")),
+            ("\"No.\"0", labeled("No.")),
+            ("0\" mL min-1\"", labeled("mL min-1")),
+            ("\"U-\"0", labeled("U-")),
+            ("0\" (mL)\"", labeled("(mL)")),
+            ("0\".\"", Shown::Number),
+            ("0\"'\"000", Shown::Zeros),
             ("0.0,", labeled("0.0,")),
             ("#,##0,,\" mL\"", labeled("#,##0,,\" mL\"")),
             ("0%\" v/v\"", labeled("0%\" v/v\"")),
@@ -359,6 +439,14 @@ mod tests {
             ("0;-0;0;\"x\"@", 0.0, false),
             (accounts, 0.0, false),
             (accounts, -5.0, false),
+            (accounts, 5.0, false),
+            ("0;(0);\"-\"", -5.0, false),
+            ("0;(0);\"-\"", 0.0, false),
+            ("0;0-", -5.0, false),
+            ("-0;0", 5.0, true),
+            ("-0;0", -5.0, false),
+            ("[<0]-0;0", -5.0, false),
+            ("[<0]-0;0", 5.0, false),
             ("0\";\"", 1.0, false),
             ("[=0]\"none\";0", 0.0, true),
             ("[<>0]0;\"none\"", 1.0, false),

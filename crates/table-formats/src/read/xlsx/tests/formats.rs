@@ -44,3 +44,25 @@ fn zeros_of_a_format_do_not_change_a_column_of_numbers() {
     assert_eq!(types, [DataType::Integer, DataType::Float]);
     assert_eq!(cells(&mut table), [["123", "7.5"], ["7", "1"]]);
 }
+
+#[test]
+fn a_sign_or_a_digit_that_only_the_format_shows_is_a_problem() {
+    for (format, number, is_refused) in [
+        ("\"-\"0", "5", true),
+        ("(0)", "5", true),
+        ("0-", "5", true),
+        ("\"1\"0", "5", true),
+        ("0\\.00", "5", true),
+        ("\"0.\"0", "5", true),
+        // A sign of negative numbers that shows one, or a dash for zero.
+        ("0;(0)", "-5", false),
+        ("0;0-", "-5", false),
+        ("0;-0;\"-\"", "0", false),
+    ] {
+        let mut table = open_with(column_of("v", &[(format, number)]), json!({})).unwrap();
+        let row = table.next_row().unwrap().unwrap();
+        assert_eq!(row.problems.len(), usize::from(is_refused), "{format}");
+        let expected = (!is_refused).then(|| FileCell::Integer(number.parse().unwrap()));
+        assert_eq!(row.cells[0], expected, "{format}");
+    }
+}
