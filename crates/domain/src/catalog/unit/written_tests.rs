@@ -52,7 +52,7 @@ const SPELLINGS: [(&str, &str); 38] = [
     // Only a word that is an annotation itself is one of them.
     ("mg{percent}", "mg{percent}"),
     ("24.h", "24.h"),
-    ("uL/{well}", "µL/well|uL per well"),
+    ("uL/{well}", "µL/well|uL per well|uL/{wells}"),
     ("/mL", "/mL|1/mL|mL-1|per mL|mL⁻¹"),
     ("L/mol", "1/M|M-1|M⁻¹"),
     ("%{v/v}", "% v/v|% (v/v)"),

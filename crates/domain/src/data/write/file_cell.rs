@@ -272,6 +272,18 @@ mod tests {
     }
 
     #[test]
+    fn sixteen_digits_may_be_more_than_a_float_holds() {
+        for (text, is_long) in [
+            ("-123456789012345", false),
+            ("1234567890123456", true),
+            ("1 234 567 890.123456", true),
+            ("1234567890123456a", false),
+        ] {
+            assert_eq!(is_long_number(text), is_long, "{text}");
+        }
+    }
+
+    #[test]
     fn what_would_be_guessed_is_refused_in_words() {
         let refused = |cell: &FileCell, data_type| cell.to_scalar(data_type).unwrap_err();
         let date = |formats: &[&str]| {

@@ -285,6 +285,7 @@ fn a_file_that_is_read_from_its_end_is_the_same_table() {
     let none = ReadOptions::default();
     let mut here = open_table(source(), &none, 50_000).unwrap();
     let mut there = open_remote(connect(), source(), &none, 50_000).unwrap();
+    assert_eq!((here.row_count(), there.row_count()), (50_000, 50_000));
     while let Some(expected) = here.next_part().unwrap() {
         assert_eq!(there.next_part().unwrap(), Some(expected));
     }

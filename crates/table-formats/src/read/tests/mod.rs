@@ -234,6 +234,15 @@ fn a_quotation_that_eats_rows_is_a_problem_where_it_opens() {
     assert_eq!(either.codes(), [("quotation_mark", "rows[4]")]);
     let number = read("a,b\nx,1\ny,2\nz,w\n\"p,q\nr\",s\n");
     assert_eq!(number.codes(), []);
+    // Rows with a line break of any kind do not say what a column holds.
+    for end in ["\n", "\r"] {
+        let found = read(format!("a,b\nx,1\n\"p,q{end}r\",s\n"));
+        let codes = found.codes();
+        assert!(
+            codes.iter().all(|(code, _)| *code != "quotation_mark"),
+            "{codes:?}"
+        );
+    }
     let after = read("a,b\n1,\"a\"b\n");
     assert_eq!(after.codes(), [("quotation_mark", "rows[2]")]);
     // Line breaks in a text are fine.

@@ -236,6 +236,8 @@ mod tests {
     #[test]
     fn thin_evidence_is_windows_1252() {
         is(b"well,5 \xb5l\nA1,2\n", WINDOWS_1252);
+        // One valid sequence does not outnumber one invalid byte.
+        is(b"well,5 \xb5l\nA1,\xc3\xa4\n", WINDOWS_1252);
         is(b"M\xfcller,1\n", WINDOWS_1252);
         is(b"row 1;?\nrow 2;\xe9\xb5-1.5\n", WINDOWS_1252);
         let (text, ..) = WINDOWS_1251.encode("Образец,Значение\nпервый,1\nвторой,2\n");

@@ -1,7 +1,12 @@
 use super::*;
 
 fn choice(sample: &str) -> DelimiterChoice {
-    find_delimiter(sample, &ReadOptions::default(), None)
+    let find = |sample: &str| find_delimiter(sample, &ReadOptions::default(), None);
+    let found = find(sample);
+    // Lines of Windows end in two signs, which are one break.
+    let windows = find(&sample.replace("\r\n", "\n").replace('\n', "\r\n"));
+    assert_eq!(format!("{windows:?}"), format!("{found:?}"), "{sample:?}");
+    found
 }
 
 #[track_caller]
@@ -47,6 +52,18 @@ fn a_sign_in_the_header_speaks_for_columns_and_one_below_it_does_not() {
     for (header, delimiter) in [("note", b'\t'), ("note; more", b',')] {
         let found = choice(&format!("{header}\n{lists}"));
         assert_eq!(found.delimiter, delimiter, "{header}");
+    }
+}
+
+#[test]
+fn six_rows_of_three_texts_below_a_title_are_a_table_and_fewer_a_doubt() {
+    for (row, count, is_doubtful) in [
+        ("p;q;r\n", 6, false),
+        ("p;q;r\n", 5, true),
+        ("p;q\n", 9, true),
+    ] {
+        let found = choice(&format!("Samples\n{}", row.repeat(count)));
+        assert_eq!(!found.alternatives.is_empty(), is_doubtful, "{row} {count}");
     }
 }
 
