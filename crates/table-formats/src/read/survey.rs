@@ -43,6 +43,10 @@ impl DateCounts {
 
 /// Counts of a column's cells.
 #[derive(Clone, Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is one fact about the cells of the column"
+)]
 pub(super) struct ColumnCounts {
     /// Cells that are neither blank nor null.
     pub(super) filled: u64,

@@ -270,11 +270,21 @@ mod tests {
     };
 
     #[test]
+    fn an_import_writes_in_the_mode_of_its_name() {
+        for mode in ImportMode::ALL {
+            let name = match mode {
+                ImportMode::Insert => "insert",
+                ImportMode::Upsert => "upsert",
+            };
+            assert_eq!((mode.as_str(), mode.mode().as_str()), (name, name));
+        }
+    }
+
+    #[test]
     fn cells_have_a_limit_in_total() {
         const WIDTH: usize = 400;
         let name = |index: usize| format!("c{index}");
-        let columns =
-            (0..WIDTH).map(|index| ColumnDefinition::new(&name(index), DataType::Boolean));
+        let columns = (0..WIDTH).map(|index| ColumnDefinition::new(name(index), DataType::Boolean));
         let known = Catalog::new(CatalogVersion(1), Vec::new());
         let table = TableDefinition::new("wide", columns.collect()).resolve(&known);
         let catalog = Catalog::new(CatalogVersion(1), vec![table.unwrap()]);

@@ -131,6 +131,10 @@ fn split(code: &str) -> Vec<&str> {
 
 /// Parts of a section, without colors, languages and fillers.
 #[derive(Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is one fact about the characters so far"
+)]
 struct Parts<'c> {
     code: &'c str,
     /// In lower case.
