@@ -118,10 +118,16 @@ export function failure(error) {
 const loading = new WeakMap();
 
 /**
- * What reading a place again would take away: a field or cell that is being edited, an open form, a question that waits
- * for its answer, a secret that is shown once, what somebody zoomed into.
+ * What reading a place again would take away: a field or cell that is being edited, a form that was opened, a question
+ * that waits for its answer, a secret that is shown once, what somebody zoomed into.
  */
-export const HELD = ".editing, .asking, .secret, .zoomed, form:not(details:not([open]) form), :is(input:not([type=checkbox]), select, textarea):focus:not(td.editable *)";
+const HELD = ".editing, .asking, .secret, .zoomed, form:not(.permanent, details:not([open]) form), :is(input:not([type=checkbox]), select, textarea):focus:not(td.editable *)";
+
+/** Whether reading a place again would take something away, such as a text that somebody has marked to copy it. @param {Element} place */
+export function isHeld(place) {
+  const marked = getSelection();
+  return place.querySelector(HELD) !== null || (marked !== null && !marked.isCollapsed && place.contains(marked.anchorNode));
+}
 
 /** Parts of a place that are folded or open. */
 const OPENED = "details[open] > summary";
@@ -174,9 +180,12 @@ function focusAgain(place, { name, index }) {
   /** @type {HTMLElement} */ (found ?? place).focus({ preventScroll: true });
 }
 
-/** How far the tables of a place are scrolled. @param {Element} place */
+/** What scrolls within a page: tables, scripts and logs. */
+const SCROLLS = ".scroll, pre";
+
+/** How far what scrolls in a place is scrolled. @param {Element} place */
 function scrolled(place) {
-  return [...place.querySelectorAll(".scroll")].map((it) => [it.scrollLeft, it.scrollTop]);
+  return [...place.querySelectorAll(SCROLLS)].map((it) => [it.scrollLeft, it.scrollTop]);
 }
 
 /**
@@ -197,11 +206,11 @@ export async function load(place, reason, work, retry = () => load(place, reason
   const put = (/** @type {Child} */ child) => {
     if (loading.get(place) === mine && child !== undefined) {
       focused = focusIn(place) ?? focused;
-      positions = place.querySelector(".scroll") ? scrolled(place) : positions;
+      positions = place.querySelector(SCROLLS) ? scrolled(place) : positions;
       const opened = [...place.querySelectorAll(OPENED)].filter((it) => !it.parentElement?.querySelector("form")).map((it) => ({ name: nameOf(it), index: called(place, nameOf(it)).indexOf(it) }));
       show(place, child);
       opened.forEach(({ name, index }) => called(place, name)[index]?.parentElement?.setAttribute("open", ""));
-      [...place.querySelectorAll(".scroll")].forEach((it, index) => it.scrollTo(...(/** @type {[number, number]} */ (positions[index] ?? [0, 0]))));
+      [...place.querySelectorAll(SCROLLS)].forEach((it, index) => it.scrollTo(...(/** @type {[number, number]} */ (positions[index] ?? [0, 0]))));
       if (focused !== null && document.activeElement === document.body) {
         focusAgain(place, focused);
       }
@@ -369,12 +378,13 @@ export function once(go, said, work) {
  * @param {[string, HTMLElement][]} fields
  * @param {string} label of its button
  * @param {() => Promise<void>} work
+ * @param {string} [kind] `permanent` for a form that nobody opened: its page follows events until somebody uses it
  */
-export function form(fields, label, work) {
+export function form(fields, label, work, kind = "") {
   const said = h("div", { "aria-live": "polite" });
   const go = h("button", { class: "primary" }, label);
   const submit = once(go, said, work);
-  return h("form", { class: "fields", submit }, fields.map(([name, field]) => labeled(name, field)), h("p", null, go), said);
+  return h("form", { class: `fields ${kind}`.trim(), submit }, fields.map(([name, field]) => labeled(name, field)), h("p", null, go), said);
 }
 
 /**

@@ -1,7 +1,8 @@
 // A list by pages, at its place in the address. What was read stays when the next page cannot be read.
 
 import { call } from "./api.js";
-import { HELD, h, load, paused } from "./dom.js";
+import { h, isHeld, load, paused } from "./dom.js";
+import { stringify } from "./exact.js";
 import { counted } from "./format.js";
 import { grid } from "./grid.js";
 import { change, isFiltered, values } from "./state.js";
@@ -61,7 +62,7 @@ export function list(listed) {
       following ? h("button", { type: "button", click: turn(following) }, "Next page") : null,
     );
     // What was typed or asked since the rows were asked for is not taken away.
-    if (place.querySelector(HELD)) {
+    if (isHeld(place)) {
       soon();
       return undefined;
     }
@@ -92,10 +93,15 @@ export function list(listed) {
  * @returns {() => void} reads it after a pause
  */
 export function watching(place, read, live) {
-  const free = () => (place.querySelector(HELD) ? soon() : read());
+  const free = () => (isHeld(place) ? soon() : read());
   const soon = paused(PAUSE, () => place.isConnected && free());
   happenings((/** @type {any} */ event) => live(event.type, event.data) && soon(), free);
   return soon;
+}
+
+/** A place whose fields are not taken away once somebody has typed into them. */
+function edited() {
+  return h("div", { input: (/** @type {any} */ { target }) => target.classList.add("editing") });
 }
 
 /**
@@ -105,13 +111,75 @@ export function watching(place, read, live) {
  * @param {(again: () => void) => Promise<import("./dom.js").Child>} work gets a function that reads it once more
  */
 export function watched(reason, live, work) {
-  const place = h("div", { input: (/** @type {any} */ { target }) => target.classList.add("editing") });
+  const place = edited();
   const again = () => load(place, reason, () => work(again));
   const unasked = async () => {
     const shown = await work(again);
-    return place.querySelector(HELD) ? void soon() : shown;
+    return isHeld(place) ? void soon() : shown;
   };
   const soon = watching(place, () => load(place, reason, unasked, again), live);
+  return place;
+}
+
+/**
+ * @template T
+ * @typedef {object} Part a part of the page of a record
+ * @property {(record: T) => any} of what it shows: the part is drawn again when this has changed
+ * @property {(record: T, again: () => void) => import("./dom.js").Child} make gets a function that reads the record once more
+ * @property {boolean} [isLasting] what somebody does in it outlasts a drawing
+ */
+
+/**
+ * The page of a record, in parts that follow events. A part in which somebody works is drawn again when he has finished,
+ * and does not hold up the others.
+ * @template T
+ * @param {string} reason
+ * @param {(type: string, data: any) => boolean} live whether an event may have changed the record
+ * @param {() => Promise<T>} read
+ * @param {Part<T>[]} parts
+ */
+export function followed(reason, live, read, parts) {
+  const place = h("div", null);
+  const drawings = parts.map((part) => ({ ...part, place: edited(), state: "", isAsked: true }));
+  /** @type {T} */
+  let record;
+  let reads = 0;
+  const draw = () => {
+    for (const it of drawings) {
+      const state = stringify(it.of(record) ?? null);
+      if (!it.isAsked && state === it.state) {
+        continue;
+      }
+      if (!it.isAsked && !it.isLasting && isHeld(it.place)) {
+        later();
+        continue;
+      }
+      it.state = state;
+      it.isAsked = false;
+      const again = () => {
+        it.isAsked = true;
+        readAgain();
+      };
+      load(it.place, reason, async () => it.make(record, again));
+    }
+  };
+  const later = paused(PAUSE, () => place.isConnected && draw());
+  const readAgain = () => {
+    const mine = ++reads;
+    return load(place, reason, async () => {
+      const found = await read();
+      // An older answer says nothing about what came later.
+      if (mine !== reads) {
+        return undefined;
+      }
+      record = found;
+      draw();
+      place.querySelector(":scope > .stale")?.remove();
+      return drawings[0].place.isConnected ? undefined : h("div", null, drawings.map((it) => it.place));
+    });
+  };
+  const soon = paused(PAUSE, () => place.isConnected && readAgain());
+  happenings((/** @type {any} */ event) => live(event.type, event.data) && soon(), readAgain);
   return place;
 }
 

@@ -1,9 +1,10 @@
 // The rows that an execution changed, before and after.
 
 import { get } from "../api.js";
-import { folded, h, loaded } from "../dom.js";
+import { folded, h } from "../dom.js";
 import { stringify } from "../exact.js";
 import { grid } from "../grid.js";
+import { watched } from "../list.js";
 import { cellOf, labelOf, names, rowLink, schema } from "../tables.js";
 
 /**
@@ -17,24 +18,25 @@ const SHOWN = 100;
 /**
  * A part of the page for each table with changed rows, read when it is opened.
  * @param {string} execution
- * @param {Api["TableChanges"][]} tables
+ * @param {string[]} tables
  */
 export function changedRows(execution, tables) {
-  const changed = tables.filter((it) => it.created + it.updated + it.deleted > 0);
-  return changed.map((table) =>
-    folded(`Rows of ${table.table}, before and after`, () =>
-      loaded("Reading the rows", async () => {
-        const path = `/job-executions/${execution}/changes/${encodeURIComponent(table.table)}`;
-        const [{ rows }, all] = await Promise.all([get(path), schema()]);
+  const live = (/** @type {string} */ _, /** @type {any} */ data) => data.job_execution_id === execution;
+  return tables.map((name) =>
+    folded(`Rows of ${name}, before and after`, () =>
+      watched("Reading the rows", live, async () => {
+        const path = `/job-executions/${execution}/changes`;
+        const [{ rows }, changes, all] = await Promise.all([get(`${path}/${encodeURIComponent(name)}`), get(path), schema()]);
+        const table = changes.tables.find((/** @type {Api["TableChanges"]} */ it) => it.table === name);
         // They say nothing about what was changed. No table has a column of its own with such a name.
         const system = all.flatMap((it) => it.columns).filter((it) => it.is_system);
-        const found = all.find((it) => it.name === table.table);
+        const found = all.find((it) => it.name === name);
         const columns = found?.columns.filter((it) => !it.is_system) ?? [];
         const known = found ? await names({ ...found, columns }, all, rows.flatMap((/** @type {any} */ it) => [it.before ?? {}, it.after ?? {}])).catch(() => new Map()) : new Map();
-        const cell = (/** @type {string} */ name, /** @type {any} */ value) => cellOf(columns.find((it) => it.name === name), value, known);
+        const cell = (/** @type {string} */ column, /** @type {any} */ value) => cellOf(columns.find((it) => it.name === column), value, known);
         const label = found ? labelOf(found) : "id";
-        const name = (/** @type {any} */ row) => String((row.after ?? row.before)?.[label] ?? row.id);
-        return parts(table, rows, new Set(system.map((it) => it.name)), { cell, name });
+        const nameOf = (/** @type {any} */ row) => String((row.after ?? row.before)?.[label] ?? row.id);
+        return parts(table, rows, new Set(system.map((it) => it.name)), { cell, name: nameOf });
       }),
     ),
   );

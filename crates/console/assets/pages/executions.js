@@ -1,15 +1,15 @@
 // Executions: which ran, what one changed, and its revert.
 
 import { get, post, sending } from "../api.js";
-import { badge, button, check, destroy, facts, h, load, loaded, select, show, titled, toast } from "../dom.js";
+import { badge, button, check, destroy, facts, h, load, select, show, titled, toast } from "../dom.js";
 import { stringify } from "../exact.js";
 import { counted, duration, time } from "../format.js";
 import { grid } from "../grid.js";
-import { list, pageOf } from "../list.js";
+import { followed, list, pageOf, ticks } from "../list.js";
 import { log } from "../log.js";
 import { may } from "../rights.js";
 import { address, change, values } from "../state.js";
-import { restore } from "../tables.js";
+import { restore as restored } from "../tables.js";
 import { changedRows } from "./changed_rows.js";
 
 /**
@@ -75,59 +75,84 @@ export function executions() {
   return [h("h1", null, "Executions"), h("div", { class: "bar" }, state, job ? chip : null), listed.place];
 }
 
+/** @typedef {{it: Api["JobExecution"], changes: Api["JobExecutionChanges"], job: Api["JobWithCode"] | null, file: Api["FileRecord"] | null, earlier: Api["JobExecutionChanges"] | null}} Run an execution with what it changed and belongs to */
+
+/**
+ * @param {string} id
+ * @returns {Promise<Run>}
+ */
+async function readRun(id) {
+  const [it, changes] = await Promise.all([get(`/job-executions/${id}`), get(`/job-executions/${id}/changes`)]);
+  titled(it.job_name);
+  const [job, file, earlier] = await Promise.all([
+    it.script_version === null ? null : get(`/jobs/${it.job_id}`).catch(() => null),
+    it.trigger_file_id ? get(`/files/${it.trigger_file_id}`).catch(() => null) : null,
+    it.retry_of ? get(`/job-executions/${it.retry_of}/changes`) : null,
+  ]);
+  return { it, changes, job, file, earlier };
+}
+
 /**
  * One execution.
  * @param {string} id
  */
 export function execution(id) {
-  const place = loaded("Reading the execution", async (draw) => {
-    const [it, changes] = await Promise.all([get(`/job-executions/${id}`), get(`/job-executions/${id}/changes`)]);
-    titled(it.job_name);
-    const [job, file, earlier] = await Promise.all([
-      it.script_version === null ? null : get(`/jobs/${it.job_id}`).catch(() => null),
-      it.trigger_file_id ? get(`/files/${it.trigger_file_id}`).catch(() => null) : null,
-      it.retry_of ? get(`/job-executions/${it.retry_of}/changes`) : null,
-    ]);
-    const again = async () => {
-      const started = await post(`/jobs/${job.id}/run`, { parameters: it.parameters ?? {}, file_id: it.trigger_file_id });
-      location.hash = `#/executions/${started.job_execution_id}`;
-    };
-    return h(
-      "div",
-      null,
-      h(
-        "div",
-        { class: "heading" },
-        h("h1", null, it.job_name, " ", badge(it.status)),
-        h(
-          "span",
-          { class: "actions" },
-          job && may("write") && !isOpen(it) ? button("Run again", again) : null,
-          isOpen(it) && may("write") ? destroy("Cancel", `Cancel this run of ${it.job_name}`, sending("POST", `/job-executions/${id}/cancel`, undefined, draw)) : null,
-        ),
-      ),
-      it.error_message ? h("p", { class: "failure" }, it.error_message) : null,
-      facts([
-        ["Started", time(it.started_at)],
-        ["Ended", time(it.completed_at)],
-        ...(it.started_at && it.completed_at ? [/** @type {[string, string]} */ (["Took", took(it)])] : []),
-        ["By", starter(it.started_by)],
-        ...(job ? [/** @type {[string, Node]} */ (["Job", h("span", null, h("a", { href: `#/jobs/${job.id}` }, job.name), `, version ${it.script_version}`)])] : []),
-        ...(it.trigger_file_id ? [/** @type {[string, Node]} */ (["File", h("a", { href: `#/files/${it.trigger_file_id}` }, file?.file_name ?? it.trigger_file_id)])] : []),
-        ...(it.retry_of ? [/** @type {[string, Node]} */ (["Retry of", h("a", { href: `#/executions/${it.retry_of}` }, "the run before")])] : []),
-        ...(it.retried_by ? [/** @type {[string, Node]} */ (["Retried by", h("a", { href: `#/executions/${it.retried_by}` }, "the run after it")])] : []),
-        ["Id", h("code", null, id)],
-      ]),
-      Object.keys(it.parameters ?? {}).length ? h("pre", { tabindex: "0" }, stringify(it.parameters, 2)) : null,
-      it.script_version === null ? null : h("section", null, h("h2", null, "Log"), log(id, isOpen(it) ? draw : null)),
-      h("h2", null, "What it changed"),
-      written(id, changes),
-      changedRows(id, changes.tables),
-      may("write") ? h("section", null, h("h2", null, "Undo"), undo(id, changes, "Preview the revert", draw)) : null,
-      earlier?.tables.length && may("write") ? h("section", null, h("h2", null, "The run before wrote, too"), undo(it.retry_of, earlier, "Revert what the earlier attempt wrote", draw)) : null,
-    );
-  });
+  const live = (/** @type {string} */ type, /** @type {any} */ data) => ticks(type) || data.job_execution_id === id;
+  const [chosen, chosenOfEarlier] = [{}, {}];
+  const place = followed("Reading the execution", live, () => readRun(id), [
+    { of: ({ it, job, file }) => [it, job?.name, file?.file_name], make: head },
+    { of: ({ it }) => it.script_version === null, make: ({ it }, again) => (it.script_version === null ? null : h("section", null, h("h2", null, "Log"), log(id, isOpen(it) ? again : null))) },
+    { of: ({ changes }) => changes, make: ({ changes }) => h("div", null, h("h2", null, "What it changed"), written(id, changes)) },
+    { of: ({ changes }) => changedTables(changes), make: ({ changes }) => h("div", null, changedRows(id, changedTables(changes))) },
+    { of: ({ changes }) => changes, make: ({ changes }, again) => (may("write") ? h("section", null, h("h2", null, "Undo"), undo(id, changes, "Preview the revert", again, chosen)) : null), isLasting: true },
+    { of: ({ earlier }) => earlier, make: ({ it, earlier }, again) => (it.retry_of && earlier?.tables.length && may("write") ? h("section", null, h("h2", null, "The run before wrote, too"), undo(it.retry_of, earlier, "Revert what the earlier attempt wrote", again, chosenOfEarlier)) : null), isLasting: true },
+  ]);
   return [h("p", { class: "crumbs" }, h("a", { href: "#/executions" }, "← Executions")), place];
+}
+
+/**
+ * Its name and state, what it belongs to, and buttons for what can be done in this state.
+ * @param {Run} run
+ * @param {() => void} draw
+ */
+function head({ it, job, file }, draw) {
+  const again = async () => {
+    const started = await post(`/jobs/${it.job_id}/run`, { parameters: it.parameters ?? {}, file_id: it.trigger_file_id });
+    location.hash = `#/executions/${started.job_execution_id}`;
+  };
+  return h(
+    "div",
+    null,
+    h(
+      "div",
+      { class: "heading" },
+      h("h1", null, it.job_name, " ", badge(it.status)),
+      h(
+        "span",
+        { class: "actions" },
+        job && may("write") && !isOpen(it) ? button("Run again", again) : null,
+        isOpen(it) && may("write") ? destroy("Cancel", `Cancel this run of ${it.job_name}`, sending("POST", `/job-executions/${it.job_execution_id}/cancel`, undefined, draw)) : null,
+      ),
+    ),
+    it.error_message ? h("p", { class: "failure" }, it.error_message) : null,
+    facts([
+      ["Started", time(it.started_at)],
+      ["Ended", time(it.completed_at)],
+      ...(it.started_at && it.completed_at ? [/** @type {[string, string]} */ (["Took", took(it)])] : []),
+      ["By", starter(it.started_by)],
+      ...(job ? [/** @type {[string, Node]} */ (["Job", h("span", null, h("a", { href: `#/jobs/${job.id}` }, job.name), `, version ${it.script_version}`)])] : []),
+      ...(it.trigger_file_id ? [/** @type {[string, Node]} */ (["File", h("a", { href: `#/files/${it.trigger_file_id}` }, file?.file_name ?? it.trigger_file_id)])] : []),
+      ...(it.retry_of ? [/** @type {[string, Node]} */ (["Retry of", h("a", { href: `#/executions/${it.retry_of}` }, "the run before")])] : []),
+      ...(it.retried_by ? [/** @type {[string, Node]} */ (["Retried by", h("a", { href: `#/executions/${it.retried_by}` }, "the run after it")])] : []),
+      ["Id", h("code", null, it.job_execution_id)],
+    ]),
+    Object.keys(it.parameters ?? {}).length ? h("pre", { tabindex: "0" }, stringify(it.parameters, 2)) : null,
+  );
+}
+
+/** Names of the tables whose rows an execution changed. @param {Api["JobExecutionChanges"]} changes */
+function changedTables(changes) {
+  return changes.tables.filter((/** @type {Api["TableChanges"]} */ it) => it.created + it.updated + it.deleted > 0).map((/** @type {Api["TableChanges"]} */ it) => it.table);
 }
 
 /**
@@ -159,23 +184,39 @@ function written(id, changes) {
   );
 }
 
+/** @typedef {{place?: HTMLElement, restores?: boolean, skips?: boolean, isPreviewed?: boolean}} Undoing choices of an undo, and its preview */
+
 /**
  * Preview first, then the revert, which names what it does. With `restore` it brings back what was changed and deleted.
  * @param {string} id
  * @param {Api["JobExecutionChanges"]} changes
  * @param {string} label of the button that shows the preview
  * @param {() => void} draw called when it is reverted
+ * @param {Undoing} [chosen] what a person has chosen before the execution changed more
  */
-export function undo(id, changes, label, draw) {
-  const place = h("div", { "aria-live": "polite" });
+export function undo(id, changes, label, draw, chosen = {}) {
+  const place = (chosen.place ??= h("div", { "aria-live": "polite" }));
   const isLossy = changes.tables.some((/** @type {Api["TableChanges"]} */ it) => it.updated || it.deleted);
-  const { box: restores, field: restoring } = check("Bring back what it changed and deleted", { checked: isLossy, change: () => show(place) });
-  const { box: skips, field: skipField } = check("Leave what others have changed since as it is", { change: () => preview() });
-  skipField.hidden = true;
+  const restore = () => {
+    chosen.restores = restores.checked;
+    chosen.isPreviewed = false;
+    show(place);
+  };
+  const { box: restores, field: restoring } = check("Bring back what it changed and deleted", { checked: chosen.restores ?? isLossy, change: restore });
+  const { box: skips, field: skipField } = check("Leave what others have changed since as it is", { checked: chosen.skips, change: () => skip() });
+  skipField.hidden = !chosen.skips;
+  const skip = () => {
+    chosen.skips = skips.checked;
+    preview();
+  };
   const body = (/** @type {boolean} */ isTrial) => ({ dry_run: isTrial, restore: restores.checked, ...(restores.checked && skips.checked ? { on_conflict: "skip" } : {}) });
   const preview = () => {
     // A button for another choice must not stay below a failure.
     show(place);
+    chosen.isPreviewed = true;
+    return count();
+  };
+  const count = () => {
     return load(place, "Counting what would be undone", async () => {
       try {
         const found = await post(`/job-executions/${id}/revert`, body(true));
@@ -184,12 +225,14 @@ export function undo(id, changes, label, draw) {
         if (words === "") {
           return h("p", null, restores.checked ? "Nothing is left to undo. " : "It created nothing that could be deleted. ", skipped);
         }
+        const go = button(words.charAt(0).toUpperCase() + words.slice(1), revert, "danger");
+        go.setAttribute("data-name", "Revert");
         return h(
           "div",
           null,
           h("p", null, `This will ${words}. `, skipped),
           ...found.warnings.map((/** @type {string} */ it) => h("p", { class: "note warns" }, it.endsWith(".") ? it : `${it}.`)),
-          button(words.charAt(0).toUpperCase() + words.slice(1), revert, "danger"),
+          go,
         );
       } catch (error) {
         skipField.hidden = !restores.checked;
@@ -200,9 +243,14 @@ export function undo(id, changes, label, draw) {
   const revert = async () => {
     const found = await post(`/job-executions/${id}/revert`, body(false));
     const again = found.undo_execution_id;
-    toast("The execution is reverted.", again ? async () => void (await restore(again), draw()) : undefined);
+    chosen.isPreviewed = false;
+    show(place);
+    toast("The execution is reverted.", again ? async () => void (await restored(again), draw()) : undefined);
     draw();
   };
+  if (chosen.isPreviewed) {
+    count();
+  }
   const offer = h("div", { hidden: changes.reverted_at !== null }, h("p", { class: "actions" }, restoring, h("button", { type: "button", click: preview }, label)), skipField, place);
   if (changes.reverted_at === null) {
     return offer;

@@ -7,7 +7,7 @@ import { editor } from "../editor.js";
 import { time } from "../format.js";
 import { mayLeave } from "../guard.js";
 import { grid } from "../grid.js";
-import { watched } from "../list.js";
+import { followed, ticks, watched } from "../list.js";
 import { may, where } from "../rights.js";
 import { address } from "../state.js";
 import { sql } from "../tables.js";
@@ -64,30 +64,46 @@ export function jobs() {
  * @param {string} id
  */
 export function job(id) {
-  const place = loaded("Reading the job", async (draw) => {
+  const read = async () => {
+    /** @type {Api["JobWithCode"]} */
     const it = await get(`/jobs/${id}`);
     titled(it.name);
-    const writes = may("write");
-    const archive = sending("PATCH", `/jobs/${id}`, { archived: !it.archived }, draw);
-    return h(
-      "div",
-      null,
-      h("h1", null, it.name, it.archived ? h("span", { class: "badge cancelled" }, "archived") : null),
-      it.description ? h("p", null, it.description) : null,
-      it.code === null ? h("p", { class: "empty" }, "It has no script: scripts elsewhere write in its name.") : writes ? run(it) : null,
-      it.code === null ? null : script(it, draw),
-      it.code === null ? null : publishing(it, draw),
-      it.code === null ? null : h("section", null, h("h2", null, "Trigger"), writes ? triggerForm(it, draw) : h("p", null, it.trigger ? triggerWords(it.trigger) : "It runs by hand.")),
-      h("section", null, h("h2", null, "Runs"), writes && it.trigger?.category === "file_uploaded" ? folded("Run over old files", () => oldFiles(it, draw)) : null, runs(id)),
-      writes ? h("h2", null, it.archived ? "Bring back" : "Archive") : null,
-      !writes
-        ? null
-        : it.archived
-        ? button("Bring the job back", archive)
-        : destroy("Archive", `Archive ${it.name}: its trigger stops, its data stays`, archive),
-    );
-  });
+    return it;
+  };
+  const writes = may("write");
+  // Parts of a job that has a script.
+  const scripted = (/** @type {(it: Api["JobWithCode"], again: () => void) => Node | null} */ make) => (/** @type {Api["JobWithCode"]} */ it, /** @type {() => void} */ again) => (it.code === null ? null : make(it, again));
+  const place = followed("Reading the job", ticks, read, [
+    { of: (it) => [it.name, it.archived, it.description, it.code === null], make: head },
+    { of: (it) => [it.code === null, it.parameter_definitions], make: scripted((it) => (writes ? run(it) : null)) },
+    { of: (it) => it.version_number, make: scripted(script) },
+    { of: (it) => [it.version_number, it.published_version, it.publish_status, it.trigger_blocked], make: scripted(publishing) },
+    { of: (it) => [it.code === null, it.trigger], make: scripted((it, again) => h("section", null, h("h2", null, "Trigger"), writes ? triggerForm(it, again) : h("p", null, it.trigger ? triggerWords(it.trigger) : "It runs by hand."))) },
+    { of: (it) => it.trigger?.category, make: (it, again) => h("section", null, h("h2", null, "Runs"), writes && it.trigger?.category === "file_uploaded" ? folded("Run over old files", () => oldFiles(it, again)) : null, runs(id)) },
+    { of: (it) => [it.name, it.archived], make: (it, again) => (writes ? archiving(it, again) : null) },
+  ]);
   return [h("p", { class: "crumbs" }, h("a", { href: "#/jobs" }, "← Jobs")), place];
+}
+
+/** @param {Api["JobWithCode"]} it */
+function head(it) {
+  return h(
+    "div",
+    null,
+    h("h1", null, it.name, it.archived ? h("span", { class: "badge cancelled" }, "archived") : null),
+    it.description ? h("p", null, it.description) : null,
+    it.code === null ? h("p", { class: "empty" }, "It has no script: scripts elsewhere write in its name.") : null,
+  );
+}
+
+/**
+ * @param {Api["JobWithCode"]} it
+ * @param {() => void} draw
+ */
+function archiving(it, draw) {
+  const archive = sending("PATCH", `/jobs/${it.id}`, { archived: !it.archived }, draw);
+  const go = it.archived ? button("Bring the job back", archive) : destroy("Archive", `Archive ${it.name}: its trigger stops, its data stays`, archive);
+  return h("section", null, h("h2", null, it.archived ? "Bring back" : "Archive"), go);
 }
 
 /**
@@ -100,7 +116,7 @@ function run(it) {
     const started = await post(`/jobs/${it.id}/run`, { parameters: values(), file_id: file.value() });
     location.hash = `#/executions/${started.job_execution_id}`;
   };
-  return h("section", null, h("h2", null, "Run now"), form([...fields, ["File", file.field]], "Run", go));
+  return h("section", null, h("h2", null, "Run now"), form([...fields, ["File", file.field]], "Run", go, "permanent"));
 }
 
 /**

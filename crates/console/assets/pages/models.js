@@ -4,7 +4,7 @@ import { every, get, post, sending } from "../api.js";
 import { badge, button, destroy, facts, failure, form, h, input, load, loaded, opens, select, show, titled } from "../dom.js";
 import { time } from "../format.js";
 import { grid } from "../grid.js";
-import { watched } from "../list.js";
+import { followed, ticks, watched } from "../list.js";
 import { plot, plotTools } from "../plot.js";
 import { may, where } from "../rights.js";
 import { saveValues } from "../saving.js";
@@ -106,32 +106,43 @@ function train(datasets, known) {
  * @param {string} id
  */
 export function model(id) {
-  const place = loaded("Reading the model", async (draw) => {
+  const live = (/** @type {string} */ type, /** @type {any} */ data) => ticks(type) || data.ml_model_id === id;
+  const read = async () => {
     const [it, versions] = await Promise.all([get(`/ml-models/${id}`), every(`/ml-models/${id}/versions`)]);
     titled(it.name);
-    const archive = async () => {
-      await post(`/ml-models/${id}/archive`);
-      location.hash = "#/models";
-    };
-    const isBusy = ["pending", "training"].includes(it.status);
-    return h(
-      "div",
-      null,
-      h("h1", null, it.name, " ", badge(it.status)),
-      it.error_message ? h("p", { class: "failure" }, it.error_message) : null,
-      facts([
-        ["Version", it.version_number],
-        ["Predicts", it.target_column],
-        ["Kind", it.problem_type ?? "–"],
-        ["Trained", time(it.training_completed_at)],
-      ]),
-      isBusy ? progress(it, draw) : null,
-      it.status === "ready" ? results(it) : null,
-      h("section", null, h("h2", null, "Versions"), list(it, versions, draw)),
-      where("write", () => h("section", null, h("h2", null, "Archive"), destroy("Archive", `Archive ${it.name}: predictions with it stop`, archive))),
-    );
-  });
+    return { it: /** @type {Api["MlModel"]} */ (it), versions: /** @type {Api["MlModel"][]} */ (versions) };
+  };
+  const archive = async () => {
+    await post(`/ml-models/${id}/archive`);
+    location.hash = "#/models";
+  };
+  const isBusy = (/** @type {Api["MlModel"]} */ it) => ["pending", "training"].includes(it.status);
+  // The progress has a stream of its own.
+  const lasting = (/** @type {Api["MlModel"]} */ { progress, ...it }) => it;
+  const place = followed("Reading the model", live, read, [
+    { of: ({ it }) => lasting(it), make: ({ it }) => head(it) },
+    { of: ({ it }) => [isBusy(it), it.version_number], make: ({ it }, again) => (isBusy(it) ? progress(it, again) : null) },
+    { of: ({ it }) => [it.status === "ready", it.version_number], make: ({ it }) => (it.status === "ready" ? results(it) : null) },
+    { of: ({ versions }) => versions.map(lasting), make: ({ it, versions }, again) => h("section", null, h("h2", null, "Versions"), list(it, versions, again)) },
+    { of: ({ it }) => it.name, make: ({ it }) => where("write", () => h("section", null, h("h2", null, "Archive"), destroy("Archive", `Archive ${it.name}: predictions with it stop`, archive))) },
+  ]);
   return [h("p", { class: "crumbs" }, h("a", { href: "#/models" }, "← Models")), place];
+}
+
+/** @param {Api["MlModel"]} it */
+function head(it) {
+  return h(
+    "div",
+    null,
+    h("h1", null, it.name, " ", badge(it.status)),
+    it.error_message ? h("p", { class: "failure" }, it.error_message) : null,
+    facts([
+      ["Version", it.version_number],
+      ["Predicts", it.target_column],
+      ["Kind", it.problem_type ?? "–"],
+      ["Trained", time(it.training_completed_at)],
+    ]),
+  );
 }
 
 /**
@@ -256,7 +267,7 @@ function predict(it, features) {
       chances.length ? grid(["Class", "Probability"], chances.map(([name, value]) => [name, figure(Number(value))]), "") : null,
     );
   };
-  return h("div", null, form(fields.map(({ feature, field }) => [feature.name, field]), "Predict", go), said);
+  return h("div", null, form(fields.map(({ feature, field }) => [feature.name, field]), "Predict", go, "permanent"), said);
 }
 
 /**

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
 from conftest import wait_until
+from test_models import MODEL, RESULTS
 
 # Milliseconds after which a page looks again for what no event tells of.
 TICK = 30_000
@@ -138,3 +141,116 @@ def test_a_chat_that_goes_on_elsewhere_is_shown_and_listed(server, page):
     page.clock.fast_forward(TICK)
     expect(page.locator(".chat .user")).to_have_text(["Which came first?", "And which came second?"])
     expect(question).to_have_value("What I am about to ask")
+
+
+def test_an_execution_follows_its_run_and_keeps_what_is_chosen_for_its_undo(flask, server, page):
+    run = server.call("POST", "/job-executions", {"job_name": "Watched run"})["job_execution_id"]
+
+    def put(name: str) -> None:
+        body = {"tables": [{"table": "live_flask", "rows": [{"name": name}]}], "job_execution_id": run}
+        server.call("POST", "/data/write", body)
+
+    put("First of a run")
+    page.goto(f"/#/executions/{run}")
+    counts = page.get_by_role("row", name="live_flask")
+    expect(counts.locator("td").nth(1)).to_have_text("1")
+    expect(page.locator("h1 .badge")).to_have_text("running")
+    page.get_by_text("Rows of live_flask, before and after").click()
+    expect(page.get_by_role("link", name="First of a run")).to_be_visible()
+    restores = page.get_by_label("Bring back what it changed and deleted")
+    restores.check()
+    page.get_by_role("button", name="Preview the revert").click()
+    revert = page.locator("button[data-name=Revert]")
+    expect(revert).to_have_text("Delete 1 row of live_flask")
+    revert.focus()
+    put("Second of a run")
+    expect(counts.locator("td").nth(1)).to_have_text("2")
+    expect(page.get_by_role("link", name="Second of a run")).to_be_visible()
+    # The button says what it would do now, and neither the choice nor the focus is lost.
+    expect(revert).to_have_text("Delete 2 rows of live_flask")
+    expect(revert).to_be_focused()
+    expect(restores).to_be_checked()
+    cancel = page.get_by_role("button", name="Cancel", exact=True)
+    expect(cancel).to_be_visible()
+    server.call("PATCH", f"/job-executions/{run}", {"status": "completed"})
+    expect(page.locator("h1 .badge")).to_have_text("completed")
+    expect(page.locator("dt", has_text="Took")).to_be_visible()
+    expect(cancel).to_have_count(0)
+    server.call("POST", f"/job-executions/{run}/revert", {})
+    expect(page.locator("main")).to_contain_text("Reverted by")
+    expect(revert).to_have_count(0)
+
+
+def test_a_job_follows_its_changes_but_for_parts_in_which_somebody_works(server, page):
+    page.clock.install()
+    definitions = [{"parameter_name": "wells", "widget_type": "text", "label": "Wells"}]
+    body = {"name": "watched job", "code": "print(1)\n", "parameter_definitions": definitions}
+    job = f"/jobs/{server.call('POST', '/jobs', body)['id']}"
+    page.goto(f"/#{job}")
+    expect(page.locator("pre.code")).to_contain_text("print(1)")
+    page.get_by_label("Wells").fill("A1, not run yet")
+    page.get_by_text("Run it by itself").click()
+    page.get_by_role("button", name="Edit").click()
+    script = page.locator("textarea.code")
+    script.fill("print('mine')\n")
+    server.call("PATCH", job, {"code": "print(2)\n", "description": "Reads wells.", "parameter_definitions": []})
+    server.call("PATCH", job, {"trigger_enabled": True, "trigger_category": "file_uploaded"})
+    page.clock.fast_forward(TICK)
+    expect(page.get_by_text("Reads wells.")).to_be_visible()
+    expect(page.get_by_text("Run over old files")).to_be_visible()
+    expect(page.locator("main")).to_contain_text("Version 2 is draft")
+    # Three parts in which somebody works have stayed.
+    expect(page.get_by_label("Wells")).to_have_value("A1, not run yet")
+    expect(page.get_by_text("It runs by hand only.")).to_be_visible()
+    expect(script).to_have_value("print('mine')\n")
+    expect(page.get_by_role("heading", name="Script, version 1")).to_be_visible()
+    page.get_by_role("button", name="Discard").click()
+    page.get_by_role("button", name="Leave without saving").click()
+    page.clock.run_for(1000)
+    expect(page.get_by_role("heading", name="Script, version 2")).to_be_visible()
+    expect(page.locator("pre.code")).to_contain_text("print(2)")
+    server.call("PATCH", job, {"archived": True})
+    page.clock.fast_forward(TICK)
+    expect(page.get_by_role("button", name="Bring the job back")).to_be_visible()
+
+
+def test_a_model_follows_its_versions_but_for_a_prediction_that_is_typed(page):
+    version = MODEL | {"version_number": 1, "currently_active": True}
+    shown = {"it": version, "versions": [version]}
+    page.clock.install()
+    page.route(re.compile(r"/api/v1/ml-models/m1$"), lambda it: it.fulfill(json=shown["it"]))
+    page.route(re.compile(r"/api/v1/ml-models/m1/versions"), lambda it: it.fulfill(json=shown["versions"]))
+    page.route(re.compile(r"/api/v1/ml-models/m1/results"), lambda it: it.fulfill(json=RESULTS))
+    page.goto("/#/models/m1")
+    versions = page.locator("section", has=page.get_by_role("heading", name="Versions")).locator("tbody tr")
+    expect(versions).to_have_count(1)
+    volume = page.get_by_label("volume").last
+    volume.fill("3")
+    newer = MODEL | {"version_number": 2, "currently_active": False, "status": "training"}
+    shown["versions"] = [newer, version]
+    page.clock.fast_forward(TICK)
+    expect(versions.first).to_contain_text("training")
+    shown["versions"] = [newer | {"status": "ready"}, version]
+    page.clock.fast_forward(TICK)
+    expect(versions.first.get_by_role("button", name="Activate")).to_be_visible()
+    shown["it"] = newer | {"status": "ready", "currently_active": True, "target_column": "titer"}
+    page.clock.fast_forward(TICK)
+    expect(page.locator("main dl")).to_contain_text("titer")
+    expect(volume).to_have_value("3")
+
+
+def test_a_text_that_is_marked_to_be_copied_stays_marked(flask, server, page):
+    page.goto(f"/#/tables/live_flask%2F{flask}")
+    values = page.locator("dl").first
+    expect(values).to_contain_text("Flask 1")
+    other = page.context.new_page()
+    other.goto(f"/#/tables/live_flask%2F{flask}")
+    page.evaluate("getSelection().selectAllChildren(document.querySelector('dl'))")
+    write(server, "live_flask", {"id": flask, "note": "after it was marked"}, "update")
+    expect(other.locator("dl").first).to_contain_text("after it was marked")
+    write(server, "live_sample", {"name": "Sample after the mark", "flask": flask})
+    expect(page.get_by_role("link", name="Sample after the mark")).to_be_visible()
+    assert "Flask 1" in page.evaluate("String(getSelection())")
+    other.close()
+    page.evaluate("getSelection().removeAllRanges()")
+    expect(values).to_contain_text("after it was marked")
