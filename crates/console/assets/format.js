@@ -125,12 +125,13 @@ export function moment(milliseconds, zone) {
  * @param {string} to
  */
 export function duration(from, to) {
-  const seconds = (Date.parse(to) - Date.parse(from)) / 1000;
-  if (seconds < 60) {
-    return `${number(Math.max(0, Math.round(seconds * 10) / 10))} s`;
+  const tenths = Math.round((Date.parse(to) - Date.parse(from)) / 100);
+  if (tenths < 600) {
+    return tenths > 0 ? `${number(tenths / 10)} s` : "under 0.1 s";
   }
-  const minutes = Math.floor(seconds / 60);
-  return minutes < 60 ? `${minutes} min ${Math.round(seconds % 60)} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  const seconds = Math.round(tenths / 10);
+  const minutes = seconds < 3600 ? Math.floor(seconds / 60) : Math.round(seconds / 60);
+  return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
 /**
@@ -175,7 +176,7 @@ export function shown(value, type) {
     return h("time", { datetime: value, title: value }, short);
   }
   const exact = typeof value === "number" ? String(value) : short;
-  return exact === short ? short : h("span", { title: exact }, short);
+  return exact === short ? short : h("span", { class: "rounded", title: exact }, short);
 }
 
 /**

@@ -9,7 +9,7 @@ const WELL = 30;
 const SIDE = 24;
 
 /** Columns of a plate up to which values stand in the wells. */
-const WRITTEN = 12;
+export const WRITTEN = 12;
 
 /**
  * @typedef {object} Spot
@@ -51,8 +51,8 @@ export function heatMap([rows, columns], spots, range, { label, isSmall = false,
   return s("svg", { class: "heat", viewBox: box, role: isSmall ? "img" : "group", "aria-label": label }, s("path", { class: "none", d: empty.join("") }), ...names, ...spots.map(spot));
 }
 
-/** A value as it fits into a well; its title has all digits. @param {number} value */
-function short(value) {
+/** A value as it fits into a well. @param {number} value */
+export function short(value) {
   const texts = [3, 2, 1].map((digits) => (Number.isInteger(value) && Math.abs(value) < 10_000 ? String(value) : String(Number(value.toPrecision(digits)))));
   return texts.find((it) => it.length <= 5) ?? value.toExponential(0);
 }

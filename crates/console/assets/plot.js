@@ -6,7 +6,7 @@
 import { PATIENCE, h } from "./dom.js";
 import { CALENDAR, clockAt } from "./format.js";
 import { savePicture } from "./saving.js";
-import { extent, lonePoints, sequential } from "./science.js";
+import { NO_VALUE, extent, lonePoints, sequential } from "./science.js";
 
 /**
  * @typedef {object} Curve
@@ -18,7 +18,7 @@ import { extent, lonePoints, sequential } from "./science.js";
  * @property {string[]} [text] what stands at the points, in place of their coordinates
  * @property {string[]} [about] lines that stand above the coordinates of a point
  * @property {any[][]} [values] x and y of the points of a plate, whose coordinates are places on it; a time is in words
- * @property {number} [shade] place on the scale of colors, 0 to 1, in place of the color of its group
+ * @property {number | null} [shade] place on the scale of colors, 0 to 1, in place of the color of its group; null without a value
  * @property {(number | null)[]} [error] lengths of the error bars
  * @property {{low: any[], high: any[]}} [band] drawn around the curve
  * @property {"lines" | "markers"} [kind] unless the plot has one for all
@@ -55,6 +55,12 @@ const DASHES = ["solid", "dash", "dot", "dashdot"];
 /** Most names that a legend lists; a plot of more has none. */
 export const LEGEND = 24;
 
+/** Width of a page below which it is that of a phone. */
+const PHONE = 600;
+
+/** Letters of a title that the height of a plot has room for on a phone. */
+const LINE = 20;
+
 /** Opacity of curves beside those that are pinned. */
 const DIMMED = 0.15;
 
@@ -86,6 +92,11 @@ function plain(text) {
   return String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
+/** A title beside an axis, in two lines where one would be cut. @param {string} title */
+function upright(title) {
+  return innerWidth < PHONE && title.length > LINE ? title.replace(/, (?=[^,]*$)/, ",\n") : title;
+}
+
 /** Colors of the page as it is shown. */
 function theme() {
   const text = getComputedStyle(document.body).color;
@@ -103,7 +114,7 @@ function axisLayout(axis, colors, lists) {
   const values = lists.flatMap((it) => extent(it) ?? []);
   const ticks = axis.ticks && { tickmode: "array", tickvals: axis.ticks.at, ticktext: axis.ticks.text, ticks: "" };
   return {
-    title: { text: plain(axis.title), standoff: 8 },
+    title: { text: plain(axis.title).replace("\n", "<br>"), standoff: 8 },
     type: axis.type,
     range: axis.range,
     // The margins of a plate are known, and to measure them takes a third of its time.
@@ -131,16 +142,15 @@ function figure(curves, x, y, options) {
   const groups = [...new Set(curves.map((curve) => curve.group ?? curve.name))];
   const color = new Map(groups.map((group, index) => [group, palette[index % palette.length]]));
   const dash = new Map(groups.map((group, index) => [group, DASHES[Math.floor(index / palette.length) % DASHES.length]]));
-  const named = new Set();
   const isAnyPinned = curves.some((curve) => curve.isPinned);
+  // The legend has the line of a group that is seen best.
+  const leaders = new Map([...curves].reverse().sort((a, b) => Number(a.isPinned ?? false) - Number(b.isPinned ?? false)).map((curve) => [curve.group ?? curve.name, curve]));
   // plotly.js would put milliseconds on the browser's clock, which jumps twice a year.
   const across = (/** @type {any[]} */ values) =>
     x.type === "category" ? values.map(plain) : x.type === "date" ? values.map((it) => (it === null ? null : clockAt(it, x.zone ?? CALENDAR))) : values;
   const bands = curves.filter((curve) => curve.band).map((curve) => bandOf({ ...curve, x: across(curve.x) }, shaded(curve, colors.isDark) ?? color.get(curve.group ?? curve.name)));
   const lines = curves.map((curve) => {
     const group = curve.group ?? curve.name;
-    const isFirst = !named.has(group);
-    named.add(group);
     const shade = shaded(curve, colors.isDark);
     const own = shade ?? color.get(group);
     const mode = options.kind ?? curve.kind ?? (curve.x.length <= MARKED && curves.length <= LEGEND ? "lines+markers" : "lines");
@@ -149,7 +159,7 @@ function figure(curves, x, y, options) {
       mode: options.kind === "bars" ? undefined : mode,
       name: plain(group),
       legendgroup: plain(group),
-      showlegend: isFirst,
+      showlegend: leaders.get(group) === curve,
       x: across(curve.x),
       y: curve.y,
       ...(curve.isSecond ? { yaxis: "y2" } : {}),
@@ -179,11 +189,11 @@ function figure(curves, x, y, options) {
     hovermode: "closest",
     hoverlabel: { font: { family: "system-ui, sans-serif" } },
     showlegend: groups.length > 1 && groups.length <= LEGEND,
-    // Beside the plot of a phone it would leave no room for the curves.
-    legend: { bgcolor: "transparent", ...(innerWidth < 600 ? { orientation: "h", y: -0.25 } : {}) },
+    // Beside the plot of a phone it would leave no room for the curves, and beside a second axis it would lie on its numbers.
+    legend: { bgcolor: "transparent", ...(innerWidth < PHONE ? { orientation: "h", y: -0.25 } : options.second ? { orientation: "h", y: 1.02, yanchor: "bottom" } : {}) },
     dragmode: "zoom",
     xaxis: { ...axisLayout(x, colors, x.type === "linear" || x.type === "log" ? curves.map((it) => it.x) : []), ...(options.plate ? { showgrid: false, side: "top" } : {}) },
-    yaxis: { ...axisLayout(y, colors, curves.map((it) => it.y)), ...(options.plate ? { showgrid: false } : {}) },
+    yaxis: { ...axisLayout({ ...y, title: upright(y.title) }, colors, curves.map((it) => it.y)), ...(options.plate ? { showgrid: false } : {}) },
     ...(options.second ? { yaxis2: { ...axisLayout(options.second, colors, curves.map((it) => it.y)), overlaying: "y", side: "right", showgrid: false } } : {}),
     shapes: options.plate ? wells(x, y, colors.line) : [],
   };
@@ -213,7 +223,7 @@ function template(curve, x, y, plate) {
  * @param {boolean} isDark
  */
 function shaded({ shade }, isDark) {
-  return shade === undefined ? undefined : sequential(isDark ? 0.3 + 0.7 * shade : 0.8 * shade);
+  return shade === null ? NO_VALUE : shade === undefined ? undefined : sequential(isDark ? 0.3 + 0.7 * shade : 0.8 * shade);
 }
 
 /**

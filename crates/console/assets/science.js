@@ -316,6 +316,9 @@ export function sequential(share) {
   return `#${mix.map((it) => it.toString(16).padStart(2, "0")).join("")}`;
 }
 
+/** Color of what has no value, which is on no scale: among numbers it must not look like the greatest. */
+export const NO_VALUE = "#c2569b";
+
 /** Whether dark text is read better on a color of the scale. @param {number} share */
 export function isLight(share) {
   return share > 0.45;

@@ -129,7 +129,7 @@ async function instruments(draw) {
   more.append(zones);
   // The reader and the zone of an instrument, which can be changed in place.
   function reading(/** @type {Api["Instrument"]} */ it) {
-    const [chosen, place] = [reader.cloneNode(true), input({ list: "time-zones", size: 16, value: it.timezone ?? "" })];
+    const [chosen, place] = [reader.cloneNode(true), input({ list: "time-zones", size: 12, value: it.timezone ?? "" })];
     if (!(chosen instanceof HTMLSelectElement)) {
       return "";
     }

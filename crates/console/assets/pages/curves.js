@@ -6,11 +6,11 @@ import { button, failure, h, show } from "../dom.js";
 import { numberOf } from "../exact.js";
 import { filterBar, filters } from "../filters.js";
 import { CALENDAR, clockAt, counted, distinctly, naturally, number, text } from "../format.js";
-import { heatMap, scale } from "../heat.js";
+import { WRITTEN, heatMap, scale, short } from "../heat.js";
 import { watching, writesTo } from "../list.js";
 import { LEGEND, plot, plotTools } from "../plot.js";
 import { savePicture, saveValues } from "../saving.js";
-import { MEASURES, extent, lastCommon, meanCurve, measured, plateOf, sequential, wellOf } from "../science.js";
+import { MEASURES, NO_VALUE, extent, lastCommon, meanCurve, measured, plateOf, sequential, wellOf } from "../science.js";
 import { address, change, values } from "../state.js";
 import { keyOf, labelOf, named, names as namesOf, read, rowLink, title, written } from "../tables.js";
 import { byPlate, colorsOf, countOf, crowded, drawPlate, leftOut, matchings, meanCurves, passedOver, pathsOf, pinField, plateChips, plateLink, range, runChip, swatch, withoutBlanks, worded, writtenBy } from "./plate_parts.js";
@@ -292,13 +292,13 @@ export function curveView(subject) {
     const name = color.value();
     const grouped = shown.map((it) => {
       const value = name ? valueAt(it.row, name) : it.plate;
-      return { it, value, name: name ? labelAt(it.row, name) : it.plate };
+      return { it, value, isNone: name !== "" && value === null, name: name ? labelAt(it.row, name) : it.plate };
     });
     const colors = colorsOf(grouped);
     const order = [...colors.keys()];
     return grouped
       .sort((a, b) => order.indexOf(a.name) - order.indexOf(b.name))
-      .map(({ it, name: group }) => ({ ...it, group: name || plate ? group : undefined, shade: colors.get(group), about: about(it), link: rowLink(wells.name, it.key) }));
+      .map(({ it, isNone, name: group }) => ({ ...it, isNone, group: name || plate ? group : undefined, shade: colors.get(group), about: about(it), link: rowLink(wells.name, it.key) }));
   }
 
   /** Shows plots side by side below their tools. @param {import("../plot.js").Plot[]} plots @param {() => void} [save] @param {(HTMLElement | null)[]} [captions] */
@@ -432,11 +432,13 @@ export function curveView(subject) {
     const seen = name ? `${name} of each well` : what;
     const groups = name ? colored(shown) : [];
     const colors = new Map(groups.map((it) => [it.key, it]));
-    const distinct = [...new Set(groups.map((it) => it.group ?? ""))];
-    const placeOf = (/** @type {string | undefined} */ group) => (distinct.length > 1 ? distinct.indexOf(group ?? "") / (distinct.length - 1) : 0.5);
+    const distinct = new Map(groups.map((it) => [it.group ?? "", it.isNone]));
+    const valued = [...distinct].flatMap(([group, isNone]) => (isNone ? [] : [group]));
+    const colorOf = (/** @type {string} */ group) => (distinct.get(group) ? NO_VALUE : sequential(valued.length > 1 ? valued.indexOf(group) / (valued.length - 1) : 0.5));
     const size = plateOf(shown.map((it) => it.well));
     const isOneDay = range_ !== null && axis.zone !== undefined && clockAt(range_[0], axis.zone).slice(0, 10) === clockAt(range_[1], axis.zone).slice(0, 10);
     const brief = (/** @type {number} */ it) => clockAt(it, axis.zone ?? CALENDAR).slice(...(isOneDay ? [11, 16] : [5, 10]));
+    const isRounded = size[1] <= WRITTEN && !(isPlace && axis.zone) && found.some(({ value }) => value !== null && Number(short(value)) !== value);
     const parts = byPlate(shown).map(([plateName, own]) => {
       crowded(own, plateName, well.value(), plate !== null, said);
       const spots = found
@@ -448,14 +450,14 @@ export function curveView(subject) {
             name: [...about(it), value === null ? "no value" : `${what}: ${isPlace ? placed(value) : number(value)}`].join(", "),
             value,
             link: rowLink(wells.name, it.key),
-            ...(group ? { color: sequential(placeOf(group.group)) } : {}),
+            ...(group ? { color: colorOf(group.group ?? "") } : {}),
           };
         });
       return h("figure", null, caption(plateName, own), heatMap(size, spots, range_, { ...(isPlace && axis.zone ? { brief } : {}), label: `${plateName} ${seen}` }));
     });
     const legend = name
-      ? h("ul", { class: "chips" }, distinct.map((it) => h("li", { class: "chip" }, swatch(sequential(placeOf(it))), it)))
-      : scale(range_, what, isPlace ? placed : number);
+      ? h("ul", { class: "chips" }, [...distinct.keys()].map((it) => h("li", { class: "chip" }, swatch(colorOf(it)), it)))
+      : scale(range_, isRounded ? `${what}; in the wells rounded, exact in the CSV` : what, isPlace ? placed : number);
     const save = () =>
       saveValues(["plate", "well", labelOf(wells), what], found.map(({ it, value }) => [it.plate, it.wellName, it.name, isPlace && value !== null ? stored(value) : value]), `${fileName()}-wells.csv`);
     const drawn = h("div", null, legend, h("div", { class: `plates${parts.length === 1 ? " one" : ""}` }, parts));

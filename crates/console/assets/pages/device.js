@@ -32,7 +32,7 @@ export function device(id) {
 function now(status, report) {
   const current = /** @type {Api["CurrentDeviceStatus"]} */ (status.current_status);
   const details = Object.entries(typeof report.detail === "object" && report.detail !== null ? report.detail : {});
-  const troubles = details.filter(([, count]) => count).map(([kind, count]) => `${count} ${kind}`);
+  const troubles = details.filter(([, count]) => count).map(([kind, count]) => `${count} ${kind.replaceAll("_", " ")}`);
   const said = typeof report.detail === "string" ? report.detail : troubles.join(", ");
   return facts([
     ["Now", badge(current.value)],

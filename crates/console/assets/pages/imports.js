@@ -142,7 +142,7 @@ async function previewed(file, options) {
 /** A choice that is left to the platform. */
 const FOUND = "?";
 
-const WORDS = /** @type {Record<string, string>} */ ({ [FOUND]: "as found", "\t": "tab", " ": "blank", "": "none", ",": "comma ,", ";": "semicolon ;", ".": "point .", "'": "apostrophe '", "|": "bar |" });
+const WORDS = /** @type {Record<string, string>} */ ({ [FOUND]: "as found", null: "leave them empty", replace: "mark them as unreadable", number: "number them", "\t": "tab", " ": "blank", "": "none", ",": "comma ,", ";": "semicolon ;", ".": "point .", "'": "apostrophe '", "|": "bar |" });
 
 /** Lines of a text that are offered as the header. */
 const HEADERS = 12;
@@ -319,7 +319,8 @@ export function importForm(table, all, done) {
       const isHeader = top.blank && body ? body.columns.map((/** @type {any} */ it) => it.header).join(" | ") === line : reading.header_row === index + 1;
       return h("li", null, h("button", { type: "button", class: "plain", "aria-pressed": String(isHeader), click: choose }, top.blank ? null : `${index + 1} `, h("code", null, line.slice(0, 160))));
     };
-    const found = [reading.encoding, (reading.delimiter ?? null) === null ? "" : worded("delimiter", reading.delimiter), reading.sheet ? `sheet ${reading.sheet}` : "", reading.header_row === null ? "" : `header in line ${reading.header_row}`].filter(Boolean).join(", ");
+    const sign = (/** @type {any} */ it) => (WORDS[it] ?? it).split(" ")[0];
+    const found = [reading.encoding, (reading.delimiter ?? null) === null ? "" : `columns end at a ${sign(reading.delimiter)}, decimal ${sign(reading.decimal)}`, reading.sheet ? `sheet ${reading.sheet}` : "", reading.header_row === null ? "" : `header in line ${reading.header_row}`].filter(Boolean).join(", ");
     return h(
       "details",
       { open: isOpen || wrong !== null || !body, toggle: (/** @type {any} */ event) => (isOpen = event.target.open) },
@@ -354,7 +355,8 @@ export function importForm(table, all, done) {
       mapped.set(it.header, select);
       return h("div", null, h("div", null, it.header), select, lookupChoice(select));
     });
-    const more = count === null ? `The first ${rows.length} rows; ${counted(looked, "row")} of a large file were looked at.` : count > rows.length ? `The first ${rows.length} of ${counted(count, "row")}.` : `${counted(count, "row")}.`;
+    const listed = Math.min(rows.length, SHOWN);
+    const more = count === null ? `The first ${listed} rows; ${counted(looked, "row")} of a large file were looked at.` : count > listed ? `The first ${listed} of ${counted(count, "row")}.` : `${counted(count, "row")}.`;
     linked.draw();
     return h("div", null, grid(head, data(rows.slice(0, SHOWN)), "The file has no rows.", "First rows of the file"), h("p", { class: "quiet" }, more), linked.place);
   };

@@ -34,16 +34,20 @@ export async function webhooks(draw) {
     show(place, once("The new secret, which is shown only once. The one before signs for 24 hours more.", secret, draw));
   };
   const row = (/** @type {any} */ it) => [
-    it.url,
+    h("span", { class: "told" }, it.url),
     it.events.join(", "),
     it.enabled ? "enabled" : "disabled",
-    button("Deliveries", async () => deliveries(it, place)),
-    button("Test", sending("POST", `/webhooks/${it.id}/test`, undefined, () => deliveries(it, place))),
-    it.enabled ? button("Disable", set(it, false)) : button("Enable", set(it, true)),
-    destroy("New secret", "Make a new secret", rotate(it)),
-    destroy("Delete", `Delete the webhook to ${it.url}`, sending("DELETE", `/webhooks/${it.id}`, undefined, draw)),
+    h(
+      "span",
+      { class: "bar inline" },
+      button("Deliveries", async () => deliveries(it, place)),
+      button("Test", sending("POST", `/webhooks/${it.id}/test`, undefined, () => deliveries(it, place))),
+      it.enabled ? button("Disable", set(it, false)) : button("Enable", set(it, true)),
+      destroy("New secret", "Make a new secret", rotate(it)),
+      destroy("Delete", `Delete the webhook to ${it.url}`, sending("DELETE", `/webhooks/${it.id}`, undefined, draw)),
+    ),
   ];
-  const columns = ["Address", "Events", "State", "Deliveries", "Test", "Change", "Secret", "Delete"];
+  const columns = ["Address", "Events", "State", "Actions"];
   const none = "There is no webhook. One tells a service of yours what happens here: files that arrive, runs that end, rows that are written.";
   return h("div", null, h("details", null, h("summary", null, "New webhook"), fields), grid(columns, all.map(row), none, "Webhooks"), place);
 }

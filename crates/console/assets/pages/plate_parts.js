@@ -228,7 +228,7 @@ export function matchings(means, x, distance) {
  * Means as curves with their bands.
  * @param {{name: string, own: Well[], mean: ReturnType<typeof meanCurve>}[]} found
  * @param {string} band
- * @param {Map<string, number | undefined>} shades
+ * @param {Map<string, number | null | undefined>} shades
  * @param {(x: any) => string} placed
  */
 export function meanCurves(found, band, shades, placed) {
@@ -283,11 +283,16 @@ export function leftOut(shown, axis, said) {
   }
 }
 
-/** Names of the groups in their natural order, with their places on the scale of colors if they are numbers. @param {{name: string, value: any}[]} all_ @returns {Map<string, number | undefined>} */
+/**
+ * Names of the groups in their natural order, with their places on the scale of colors if they are numbers: null of a group without a value.
+ * @param {{name: string, value: any}[]} all_
+ * @returns {Map<string, number | null | undefined>}
+ */
 export function colorsOf(all_) {
   const groups = [...new Map(all_.map((it) => [it.name, it.value]))].sort(([, a], [, b]) => naturally(a, b));
   const areNumbers = groups.length > 2 && groups.every(([, value]) => value === null || typeof value === "number");
-  return new Map(groups.map(([name], index) => [name, areNumbers ? index / (groups.length - 1) : undefined]));
+  const last = groups.filter(([, value]) => value !== null).length - 1;
+  return new Map(groups.map(([name, value], index) => [name, !areNumbers ? undefined : value === null ? null : index / Math.max(last, 1)]));
 }
 
 /** The curves by plates, in natural order. @param {Well[]} shown */

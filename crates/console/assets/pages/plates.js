@@ -132,7 +132,7 @@ function listOf(table, owner, wells, column, all) {
         null,
         h("a", { class: "name", href: address("plates", table.name, { _plate: String(it.key) }) }, it.name),
         places.get(it.key)?.picture,
-        h("div", { class: "quiet" }, counted(it.wells, "well"), places.get(it.key)?.measures, ", ", time(it.added)),
+        h("div", { class: "quiet" }, counted(it.wells, "well"), places.get(it.key)?.measures, ", added ", time(it.added)),
         h("label", null, box, "Compare"),
       );
     };

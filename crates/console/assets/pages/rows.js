@@ -133,12 +133,14 @@ function history(table, all, key) {
       const body = await every(`${path}/history`);
       const sides = body.flatMap((/** @type {any} */ it) => ["before", "after"].map((side) => Object.fromEntries(Object.entries(it.changed ?? {}).map(([name, change]) => [name, change[side]]))));
       const known = await names(table, all, sides).catch(() => new Map());
-      const cell = (/** @type {string} */ name, /** @type {any} */ value) => exact(table.columns.find((it) => it.name === name), value, known);
+      const cell = (/** @type {string} */ name, /** @type {any} */ value) => (value === null || value === undefined ? h("span", { class: "quiet" }, "no value") : exact(table.columns.find((it) => it.name === name), value, known));
+      const change = (/** @type {any} */ { operation }, /** @type {[string, any]} */ [name, { before, after }]) =>
+        operation === "created" ? (after === null ? null : h("div", null, `${name}: `, cell(name, after))) : h("div", null, `${name}: `, h("del", { class: "taken" }, cell(name, before)), " → ", h("ins", { class: "added" }, cell(name, after)));
       const line = (/** @type {any} */ it) => [
         it.version,
         it.operation,
         time(it.at),
-        h("span", null, Object.entries(it.changed ?? {}).map(([name, { before, after }]) => h("div", null, `${name}: `, h("del", { class: "taken" }, cell(name, before)), " → ", h("ins", { class: "added" }, cell(name, after))))),
+        h("span", null, Object.entries(it.changed ?? {}).map((each) => change(it, each))),
         it.execution ? h("a", { href: `#/executions/${it.execution.id}` }, it.execution.job_name) : "",
         it.started_by?.user?.name ?? "",
         mayWrite(table) && it.version !== body[0].version && it.operation !== "deleted"

@@ -50,6 +50,7 @@ def test_a_row_follows_its_changes_but_for_a_form_that_is_open(flask, server, pa
     page.get_by_text("History", exact=True).click()
     history = page.get_by_role("region", name="History")
     expect(history.locator("tbody tr")).to_have_count(2)
+    expect(history.locator("tbody tr").last).to_contain_text("volume: 100")
     page.get_by_role("button", name="Change").click()
     note = page.get_by_label("note")
     note.fill("not saved yet")

@@ -252,3 +252,19 @@ def test_pictures_of_plates_show_every_well_of_full_plates(server, page):
     expect(page.locator(".thumbs svg.heat")).to_have_count(7)
     drawn = "[...document.querySelectorAll('.thumbs svg.heat')].map((it) => it.querySelectorAll('rect').length)"
     assert page.evaluate(drawn) == [1536] * 7
+
+
+def test_wells_without_a_condition_do_not_look_like_those_with_the_most(three_plates, page):
+    page.goto("/#/plates/assay_curve?_all=1&_layout=heat+map&_color=dose")
+    none = page.locator(".chip", has_text="no dose").locator(".swatch")
+    expect(none).to_have_css("background-color", "rgb(194, 86, 155)")
+    most = page.locator(".chip", has_text="10 mmol/L").locator(".swatch")
+    expect(most).to_have_css("background-color", "rgb(254, 232, 56)")
+
+
+def test_a_heat_map_says_that_it_rounds(three_plates, page):
+    page.goto("/#/plates/assay_curve?_all=1&_layout=heat+map&_measure=greatest+slope")
+    expect(page.locator(".scale")).to_contain_text("in the wells rounded, exact in the CSV")
+    page.goto("/#/plates/assay_curve?_all=1&_layout=heat+map&_measure=maximum")
+    expect(page.locator(".scale")).to_contain_text("maximum of signal")
+    expect(page.locator(".scale")).not_to_contain_text("rounded")

@@ -460,3 +460,25 @@ def test_an_execution_shows_its_rows_before_and_after(server, page):
     check_accessible(page)
     updated.get_by_role("link", name="t1").click()
     expect(page.locator("h1")).to_have_text("t1")
+
+
+def test_a_number_that_is_rounded_says_so(page):
+    page.goto("/#/sql?q=select+2%3A%3Afloat8%2F3+as+share%2C+2+as+whole")
+    rounded = page.locator("td .rounded")
+    expect(rounded).to_have_text(["0.666667"])
+    expect(rounded).to_have_attribute("title", "0.6666666666666666")
+    note = "getComputedStyle(document.querySelector('.scroll'), '::after').content"
+    assert "are rounded" in page.evaluate(note)
+
+
+def test_an_import_says_how_many_rows_are_listed(server, page):
+    columns = [{"name": "name", "data_type": "string"}, {"name": "volume", "data_type": "float"}]
+    server.call("PUT", "/tables/listed_rows", {"semantic_category": "curated", "columns": columns})
+    page.goto("/#/tables/listed_rows")
+    page.get_by_text("Import a file", exact=True).click()
+    lines = "".join(f"W{n};{n},5\n" for n in range(20))
+    content = f"name;volume\n{lines}".encode()
+    page.set_input_files("main input[type=file]", {"name": "rows.csv", "mimeType": "text/csv", "buffer": content})
+    expect(page.get_by_text("The first 12 of 20 rows.")).to_be_visible()
+    expect(page.get_by_role("region", name="First rows of the file").locator("tbody tr")).to_have_count(12)
+    expect(page.locator("summary", has_text="Read as csv")).to_contain_text("columns end at a semicolon, decimal comma")

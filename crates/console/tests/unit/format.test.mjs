@@ -43,6 +43,9 @@ test("counts and durations are words", () => {
   assert.equal(counted(1, "row"), "1 row");
   assert.equal(counted(55392, "point"), "55,392 points");
   assert.equal(duration("2026-03-01T08:30:00Z", "2026-03-01T08:30:01.25Z"), "1.3 s");
+  assert.equal(duration("2026-03-01T08:30:00Z", "2026-03-01T08:30:00.04Z"), "under 0.1 s");
+  assert.equal(duration("2026-03-01T08:30:00Z", "2026-03-01T08:31:59.7Z"), "2 min 0 s");
+  assert.equal(duration("2026-03-01T08:30:00Z", "2026-03-01T09:29:59.9Z"), "1 h 0 min");
   assert.equal(duration("2026-03-01T08:30:00Z", "2026-03-01T09:45:00Z"), "1 h 15 min");
 });
 
