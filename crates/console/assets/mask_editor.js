@@ -1,9 +1,8 @@
 // The canvas on which masks are drawn: brush, eraser, polygon, zoom, and all of it by keyboard.
 
 import { h, show } from "./dom.js";
+import { outline, tint } from "./mask_drawing.js";
 import { Mask, Steps, addStrip, polygon, polygonRows, stroke, strokeRows } from "./masks.js";
-
-/** @typedef {{mask: Mask, color: [number, number, number]}} Layer */
 
 /** Rows that are read from an image at a time. */
 const STRIP = 256;
@@ -20,9 +19,6 @@ export const COLORS = [
 
 /** Color of the mask that is drawn. @type {[number, number, number]} */
 const DRAWN = [255, 0, 102];
-
-/** Opacity of masks over the image, of 255. */
-const OPACITY = 120;
 
 const TOOLS = { brush: "Brush", eraser: "Eraser", polygon: "Polygon" };
 
@@ -67,7 +63,7 @@ export class MaskEditor {
     this.changed = changed;
     this.mask = new Mask(image.width, image.height);
     this.steps = new Steps(this.mask);
-    /** Other masks. @type {Layer[]} */
+    /** Other masks. @type {import("./mask_drawing.js").Layer[]} */
     this.layers = [];
     /** @type {keyof typeof TOOLS} */
     this.tool = "brush";
@@ -162,18 +158,14 @@ export class MaskEditor {
     );
   }
 
-  /**
-   * @param {keyof typeof TOOLS} tool
-   */
+  /** @param {keyof typeof TOOLS} tool */
   choose(tool) {
     this.tool = tool;
     this.corners = [];
     this.refresh();
   }
 
-  /**
-   * @param {number} radius
-   */
+  /** @param {number} radius */
   resize(radius) {
     this.radius = Math.min(Math.max(1, radius), Number(this.size.max));
     this.size.value = String(this.radius);
@@ -194,10 +186,7 @@ export class MaskEditor {
     this.changed();
   }
 
-  /**
-   * Edits a copy of another mask.
-   * @param {Mask} mask
-   */
+  /** Edits a copy of another mask. @param {Mask} mask */
   open(mask) {
     this.mask = mask.copy();
     this.steps = new Steps(this.mask);
@@ -259,10 +248,7 @@ export class MaskEditor {
     this.draw();
   }
 
-  /**
-   * A point of the image under the pointer.
-   * @param {MouseEvent} event
-   */
+  /** A point of the image under the pointer. @param {MouseEvent} event */
   under(event) {
     const box = this.canvas.getBoundingClientRect();
     const x = ((event.clientX - box.left) / box.width) * this.canvas.width;
@@ -270,9 +256,7 @@ export class MaskEditor {
     return { x: (x - this.origin.x) / this.scale, y: (y - this.origin.y) / this.scale };
   }
 
-  /**
-   * @param {PointerEvent} event
-   */
+  /** @param {PointerEvent} event */
   pressed(event) {
     event.preventDefault();
     this.canvas.focus();
@@ -290,9 +274,7 @@ export class MaskEditor {
     }
   }
 
-  /**
-   * @param {PointerEvent} event
-   */
+  /** @param {PointerEvent} event */
   moved(event) {
     if (this.drag?.kind === "pan") {
       const ratio = this.canvas.width / this.canvas.getBoundingClientRect().width;
@@ -319,9 +301,7 @@ export class MaskEditor {
     this.drag = null;
   }
 
-  /**
-   * @param {WheelEvent} event
-   */
+  /** @param {WheelEvent} event */
   wheeled(event) {
     // The page scrolls past the editor unless it is in use.
     if (document.activeElement === this.canvas || event.ctrlKey) {
@@ -330,9 +310,7 @@ export class MaskEditor {
     }
   }
 
-  /**
-   * @param {KeyboardEvent} event
-   */
+  /** @param {KeyboardEvent} event */
   typed(event) {
     const step = (event.shiftKey ? 10 : 1) / Math.min(1, this.scale);
     const move = (/** @type {number} */ x, /** @type {number} */ y) => () => this.step(x * step, y * step);
@@ -467,75 +445,7 @@ export class MaskEditor {
     pen.imageSmoothingEnabled = this.scale < 2;
     const { origin, scale } = this;
     pen.drawImage(this.image, origin.x, origin.y, this.image.width * scale, this.image.height * scale);
-    this.tint(pen);
-    this.outline(pen);
-  }
-
-  /**
-   * Lays the masks over the image: only the pixels of the view are looked at.
-   * @param {CanvasRenderingContext2D} pen
-   */
-  tint(pen) {
-    const { width, height } = this.canvas;
-    const layers = [...this.layers, { mask: this.mask, color: DRAWN }];
-    const data = new ImageData(width, height);
-    const columns = Array.from({ length: width }, (_, at) => Math.floor((at - this.origin.x) / this.scale));
-    for (let row = 0; row < height; row += 1) {
-      const y = Math.floor((row - this.origin.y) / this.scale);
-      if (y < 0 || y >= this.mask.height) {
-        continue;
-      }
-      for (const { mask, color } of layers) {
-        for (let column = 0; column < width; column += 1) {
-          const x = columns[column];
-          if (x >= 0 && x < mask.width && mask.has(x, y)) {
-            data.data.set(color, (row * width + column) * 4);
-            data.data[(row * width + column) * 4 + 3] = OPACITY;
-          }
-        }
-      }
-    }
-    this.overlay.width = width;
-    this.overlay.height = height;
-    this.overlay.getContext("2d")?.putImageData(data, 0, 0);
-    pen.drawImage(this.overlay, 0, 0);
-  }
-
-  /**
-   * Draws the polygon under way, and where the tool is. Two colors, so that one of them differs from the image.
-   * @param {CanvasRenderingContext2D} pen
-   */
-  outline(pen) {
-    const seen = (/** @type {import("./masks.js").Point} */ point) => ({
-      x: point.x * this.scale + this.origin.x,
-      y: point.y * this.scale + this.origin.y,
-    });
-    const at = seen(this.cursor);
-    for (const [color, width] of /** @type {[string, number][]} */ ([
-      ["black", 3],
-      ["white", 1],
-    ])) {
-      pen.strokeStyle = color;
-      pen.lineWidth = width;
-      pen.beginPath();
-      for (const [index, corner] of this.corners.map(seen).entries()) {
-        pen[index ? "lineTo" : "moveTo"](corner.x, corner.y);
-      }
-      if (this.corners.length) {
-        pen.lineTo(at.x, at.y);
-      }
-      if (document.activeElement === this.canvas) {
-        pen.moveTo(at.x - 8, at.y);
-        pen.lineTo(at.x + 8, at.y);
-        pen.moveTo(at.x, at.y - 8);
-        pen.lineTo(at.x, at.y + 8);
-      }
-      if (this.tool !== "polygon") {
-        const radius = Math.max(1, this.radius * this.scale);
-        pen.moveTo(at.x + radius, at.y);
-        pen.arc(at.x, at.y, radius, 0, 2 * Math.PI);
-      }
-      pen.stroke();
-    }
+    tint(pen, this.overlay, [...this.layers, { mask: this.mask, color: DRAWN }], this);
+    outline(pen, this);
   }
 }

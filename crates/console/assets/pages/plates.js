@@ -11,7 +11,7 @@ import { extent, plateOf, wellOf } from "../science.js";
 import { address, change, isFiltered, values } from "../state.js";
 import { keyOf, labelOf, named, nonempty, plateColumn, quoted, references, schema, sql, title, written } from "../tables.js";
 import { saveView } from "../views.js";
-import { curveView } from "./curves.js";
+import { CurveView } from "./curves.js";
 
 /** Plates of a page of the list. */
 const LISTED = 24;
@@ -35,10 +35,7 @@ export function plates() {
   return [h("h1", null, "Plates and curves"), place];
 }
 
-/**
- * The plates of one table, or the curves of those that the address names.
- * @param {string} name
- */
+/** The plates of one table, or the curves of those that the address names. @param {string} name */
 export function plate(name) {
   titled(name);
   const place = loaded("Reading the tables", async () => {
@@ -48,10 +45,7 @@ export function plate(name) {
   return [h("p", { class: "crumbs" }, h("a", { href: "#/plates" }, "← Plates and curves")), h("h1", null, name), place];
 }
 
-/**
- * The column that says where on its plate a well is, if there is one.
- * @param {Table} wells
- */
+/** The column that says where on its plate a well is, if there is one. @param {Table} wells */
 export function wellColumn(wells) {
   const texts = written(wells).filter((it) => it.data_type === "string" && !it.is_foreign_key);
   return texts.find((it) => /well|position/i.test(it.name))?.name ?? labelOf(wells);
@@ -72,7 +66,7 @@ function view(table, all) {
   const column = plateColumn(wells);
   const isChosen = isFiltered() || ["_plate", "_all", "_run"].some((it) => values().has(it));
   if (!column || isChosen) {
-    return h("div", null, curveView({ table, owner, owners, wells, plate: column, all }), saveView());
+    return h("div", null, new CurveView({ table, owner, owners, wells, plate: column, all }).element(), saveView());
   }
   return listOf(table, owner, wells, column, all);
 }
@@ -145,7 +139,7 @@ function listOf(table, owner, wells, column, all) {
   return loaded("Reading the plates", async () => {
     const { data } = await sql(`select distinct ${at} from ${quoted(wells.name)} w where ${at} is not null limit 2`);
     if (data.length < 2) {
-      return h("div", null, curveView({ table, owner, owners: references(table), wells, plate: column, all }), saveView());
+      return h("div", null, new CurveView({ table, owner, owners: references(table), wells, plate: column, all }).element(), saveView());
     }
     const listed = list({
       reason: "Reading the plates",
