@@ -130,10 +130,7 @@ export function stored(signed) {
   return own ? own[1] + url.search : signed;
 }
 
-/**
- * The body of an answer.
- * @param {string} path
- */
+/** The body of an answer. @param {string} path */
 export async function get(path) {
   return (await call("GET", path)).body;
 }

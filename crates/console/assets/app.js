@@ -43,9 +43,7 @@ const GROUPS = [
   ["Organization", ["admin"]],
 ];
 
-/**
- * @param {Api["Me"]} me
- */
+/** @param {Api["Me"]} me */
 function frame(me) {
   signedInAs(me);
   const main = h("main", { id: "main", tabindex: "-1" });
@@ -169,10 +167,7 @@ function ended() {
   location.reload();
 }
 
-/**
- * The fragment is the page's address, so the link must not change it.
- * @param {Event} event
- */
+/** The fragment is the page's address, so the link must not change it. @param {Event} event */
 function skip(event) {
   event.preventDefault();
   document.getElementById("main")?.focus();
@@ -205,9 +200,7 @@ function again(me) {
   });
 }
 
-/**
- * @param {string | null} problem
- */
+/** @param {string | null} problem */
 function ask(problem) {
   // A link that is pasted here changes the fragment alone.
   window.onhashchange = () => tokenOf(location.hash) && start();

@@ -13,10 +13,7 @@ const KEYWORDS = new Set(
 const TOKENS =
   /(#[^\n]*)|([rbfuRBFU]{0,2}(?:"""[\s\S]*?(?:"""|$)|'''[\s\S]*?(?:'''|$)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?))|(\b\d[\w.]*)|([A-Za-z_]\w*)/g;
 
-/**
- * A script with its parts marked.
- * @param {string} code
- */
+/** A script with its parts marked. @param {string} code */
 export function python(code) {
   const parts = [];
   let end = 0;

@@ -22,10 +22,7 @@ function isTime(type) {
   return type === "datetime" || type === "date";
 }
 
-/**
- * Columns for the axes: x is the first one of times or numbers, y the next of numbers.
- * @param {Table} table
- */
+/** Columns for the axes: x is the first one of times or numbers, y the next of numbers. @param {Table} table */
 export function axes(table) {
   const own = table.columns.filter((column) => column.name !== "order" && (isNumeric(column) || isTime(column.data_type)));
   const y = own.filter(isNumeric);

@@ -73,10 +73,7 @@ export function show(element, ...children) {
   element.replaceChildren(...nodes(children));
 }
 
-/**
- * Names the browser's tab.
- * @param {string | null | undefined} name of what is shown; nothing while it is read
- */
+/** Names the browser's tab. @param {string | null | undefined} name of what is shown; nothing while it is read */
 export function titled(name) {
   document.title = name ? `${visible(name)} · labdata` : "labdata";
 }
@@ -104,10 +101,7 @@ export function badge(state, kind = Object.keys(ALIKE).find((it) => ALIKE[it].in
   return h("span", { class: `badge ${kind}` }, stateWords(state));
 }
 
-/**
- * The text of an error, with the id by which the log knows the request.
- * @param {unknown} error
- */
+/** The text of an error, with the id by which the log knows the request. @param {unknown} error */
 export function failure(error) {
   const request = /** @type {any} */ (error)?.request;
   const message = error instanceof Error ? error.message : String(error);
@@ -396,9 +390,7 @@ export function labeled(name, ...field) {
   return h("label", null, h("span", null, name), ...field);
 }
 
-/**
- * @param {Record<string, any>} [attributes]
- */
+/** @param {Record<string, any>} [attributes] */
 export function input(attributes) {
   const text = String(attributes?.value ?? "");
   if (/\n/.test(text)) {
@@ -441,10 +433,7 @@ export function checks(legend, options, ticked, changed) {
   return { field: h("fieldset", null, h("legend", null, legend), all.map((it) => it.field)), value: () => all.filter(({ box }) => box.checked).map(({ box }) => box.value) };
 }
 
-/**
- * Names with their values.
- * @param {[string, Child][]} facts
- */
+/** Names with their values. @param {[string, Child][]} facts */
 export function facts(facts) {
   return h("dl", null, facts.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value))));
 }

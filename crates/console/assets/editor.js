@@ -5,9 +5,7 @@ import { h, show } from "./dom.js";
 
 const INDENT = "    ";
 
-/**
- * @param {string} text
- */
+/** @param {string} text */
 export function editor(text) {
   const rows = Math.min(40, Math.max(10, text.split("\n").length + 1));
   const area = h("textarea", { class: "code", rows, spellcheck: "false", wrap: "off", "aria-label": "Script" }, text);

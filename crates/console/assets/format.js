@@ -18,9 +18,7 @@ const PARTS = /** @type {Intl.DateTimeFormatOptions} */ ({
 
 const clocks = new Map();
 
-/**
- * @param {string | undefined} zone
- */
+/** @param {string | undefined} zone */
 function clock(zone) {
   if (!clocks.has(zone)) {
     clocks.set(zone, new Intl.DateTimeFormat("en-US", { ...PARTS, timeZone: zone, timeZoneName: "short" }));

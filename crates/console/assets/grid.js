@@ -4,10 +4,7 @@ import { h } from "./dom.js";
 import { isNumber } from "./exact.js";
 import { shown } from "./format.js";
 
-/**
- * Rows of data for a grid: an empty text is seen, as null is not.
- * @param {any[][]} rows
- */
+/** Rows of data for a grid: an empty text is seen, as null is not. @param {any[][]} rows */
 export function data(rows) {
   return rows.map((row) => row.map((value) => (value === "" ? shown(value) : value)));
 }

@@ -15,10 +15,7 @@ export function isUnsaved(within = document) {
   return [...fields].some((field) => field.value !== field.defaultValue.replace(/\r\n?/g, "\n"));
 }
 
-/**
- * What a form's fields hold is saved.
- * @param {ParentNode} form
- */
+/** What a form's fields hold is saved. @param {ParentNode} form */
 export function saved(form) {
   for (const field of /** @type {NodeListOf<HTMLInputElement>} */ (form.querySelectorAll("textarea, input:not([type=file])"))) {
     field.defaultValue = field.value;

@@ -33,10 +33,7 @@ const GOES = /** @type {Record<string, string>} */ ({ h: "home", p: "plates", t:
 
 let installed = false;
 
-/**
- * Listens to the keys of the console.
- * @param {Pages} pages
- */
+/** Listens to the keys of the console. @param {Pages} pages */
 export function shortcuts(pages) {
   if (installed) {
     return;

@@ -186,10 +186,7 @@ export function followed(reason, live, read, parts) {
 /** Says that it is time to look again: for what no event of the platform tells of. @param {string} type */
 export const ticks = (type) => type === TICK;
 
-/**
- * Events after which rows of tables may be others.
- * @param {...(string | null | undefined)} tables
- */
+/** Events after which rows of tables may be others. @param {...(string | null | undefined)} tables */
 export function writesTo(...tables) {
   return (/** @type {string} */ type, /** @type {any} */ data) => type === "job_execution.reverted" || (type === "data.written" && tables.includes(data.table));
 }

@@ -30,9 +30,7 @@ class Log extends HTMLElement {
     this.#due = 0;
   }
 
-  /**
-   * @param {AbortSignal} stop
-   */
+  /** @param {AbortSignal} stop */
   async #read(stop) {
     const path = `/job-executions/${this.getAttribute("execution")}/logs?follow=true`;
     const on = (/** @type {import("./stream.js").StreamEvent} */ { name, data }) => {

@@ -106,10 +106,7 @@ function isTable(lines, at) {
   return lines[at].includes("|") && lines[at + 1]?.includes("-") && DELIMITERS.test(lines[at + 1]) && cells(lines[at]).length === cells(lines[at + 1]).length;
 }
 
-/**
- * The cells of a line of a table.
- * @param {string} line
- */
+/** The cells of a line of a table. @param {string} line */
 function cells(line) {
   const inner = line.trim().replace(/^\|/, "").replace(/(?<!\\)\|$/, "");
   return inner.split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll("\\|", "|"));
@@ -181,10 +178,7 @@ function inline(text) {
   return found;
 }
 
-/**
- * The host that a link leads to, which its words may hide.
- * @param {string} address
- */
+/** The host that a link leads to, which its words may hide. @param {string} address */
 function host(address) {
   return h("small", { class: "quiet" }, ` (${URL.canParse(address) ? new URL(address).host : address})`);
 }

@@ -241,10 +241,7 @@ export class Steps {
     this.open = { before: this.mask.bits.slice(), top: this.mask.height, bottom: 0 };
   }
 
-  /**
-   * Says that rows change within the step.
-   * @param {Rows} changed
-   */
+  /** Says that rows change within the step. @param {Rows} changed */
   touch(changed) {
     if (this.open) {
       this.open.top = Math.min(this.open.top, changed.top);

@@ -27,10 +27,7 @@ function depth(table, shown, passed = new Set()) {
   return Math.max(0, ...targets.map((target) => (target && target !== table ? 1 + depth(target, shown, further) : 0)));
 }
 
-/**
- * The columns that a box lists: the references first, as its lines start at them.
- * @param {Table} table
- */
+/** The columns that a box lists: the references first, as its lines start at them. @param {Table} table */
 function listed(table) {
   const refers = references(table);
   const own = written(table).filter((it) => !it.is_primary_key && !refers.includes(it));

@@ -84,10 +84,7 @@ function plotly() {
   return loading;
 }
 
-/**
- * plotly.js takes some tags in texts for markup.
- * @param {unknown} text
- */
+/** plotly.js takes some tags in texts for markup. @param {unknown} text */
 function plain(text) {
   return String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
@@ -405,10 +402,7 @@ export class Plot extends HTMLElement {
     }
   }
 
-  /**
-   * Zooms about the middle; a factor below 1 shows less. Without one everything is shown.
-   * @param {number} [factor]
-   */
+  /** Zooms about the middle; a factor below 1 shows less. Without one everything is shown. @param {number} [factor] */
   async zoom(factor) {
     const library = await plotly();
     const { xaxis, yaxis, yaxis2 } = /** @type {any} */ (this).layout;

@@ -10,9 +10,7 @@ let scopes = new Set(ALL);
 /** Who is signed in. @type {Api["Me"] | null} */
 let signedIn = null;
 
-/**
- * @param {Api["Me"]} me
- */
+/** @param {Api["Me"]} me */
 export function signedInAs(me) {
   signedIn = me;
   const role = ROLES[/** @type {any} */ (me.user).role] ?? ALL;
@@ -20,9 +18,7 @@ export function signedInAs(me) {
   scopes = new Set(key.filter((scope) => role.includes(scope)));
 }
 
-/**
- * @param {"read" | "write" | "admin"} scope
- */
+/** @param {"read" | "write" | "admin"} scope */
 export function may(scope) {
   return scopes.has(scope);
 }
@@ -35,10 +31,7 @@ export function missing(feature) {
   return signedIn?.missing_features.find((it) => it.feature === feature)?.detail ?? null;
 }
 
-/**
- * Whether a user is the one who is signed in.
- * @param {string} id
- */
+/** Whether a user is the one who is signed in. @param {string} id */
 export function isMe(id) {
   return id === signedIn?.user.id;
 }
@@ -54,10 +47,7 @@ export function mayWrite({ name, access }) {
   return may("write") && isOpen && (key?.tables?.includes(name) ?? true);
 }
 
-/**
- * What this browser remembers for the person who is signed in, and nobody else.
- * @param {string} name
- */
+/** What this browser remembers for the person who is signed in, and nobody else. @param {string} name */
 export function remembered(name) {
   const key = `labdata-${name}-${signedIn?.organization.id}-${signedIn?.user.id}`;
   return {

@@ -47,10 +47,7 @@ const TITLE = 30;
 /** What a drawing takes from the styles of the page, which its picture does not have. */
 const STYLES = ["fill", "stroke", "stroke-width", "font-size", "font-family", "text-anchor", "dominant-baseline"];
 
-/**
- * An SVG of the page by itself, as an address.
- * @param {SVGElement} drawing
- */
+/** An SVG of the page by itself, as an address. @param {SVGElement} drawing */
 function standalone(drawing) {
   const copy = /** @type {SVGElement} */ (drawing.cloneNode(true));
   const copies = [copy, ...copy.querySelectorAll("*")];

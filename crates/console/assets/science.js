@@ -228,10 +228,7 @@ export function lonePoints(x, y, isLog = false) {
 /** Points of a line that a slope is taken from: fewer follow the noise. */
 const SLOPE_POINTS = 5;
 
-/**
- * The greatest slope of the least-squares lines through five neighbouring points.
- * @param {number[][]} points
- */
+/** The greatest slope of the least-squares lines through five neighbouring points. @param {number[][]} points */
 function greatestSlope(points) {
   const width = Math.min(SLOPE_POINTS, points.length);
   let best = null;
@@ -262,20 +259,14 @@ export function extent(values) {
   return low <= high ? [low, high] : null;
 }
 
-/**
- * The greatest x that lies within the range of every curve; null if there is none.
- * @param {any[][]} curves their x
- */
+/** The greatest x that lies within the range of every curve; null if there is none. @param {any[][]} curves their x */
 export function lastCommon(curves) {
   const ends = curves.flatMap((x) => [extent(x) ?? []]).filter((it) => it.length);
   const last = Math.min(...ends.map((it) => Number(it[1])));
   return ends.length && ends.every(([first]) => Number(first) <= last) ? last : null;
 }
 
-/**
- * Row and column of a well's name such as A1, A01 or AB12, from 0.
- * @param {string} name
- */
+/** Row and column of a well's name such as A1, A01 or AB12, from 0. @param {string} name */
 export function wellOf(name) {
   const parts = /^\s*([A-Za-z]{1,2})0*(\d{1,2})\s*$/.exec(name);
   if (!parts || parts[2] === "0") {
@@ -293,10 +284,7 @@ export function letters(row) {
 /** Plates by their numbers of rows and columns, from 6 wells to 1,536. @type {[number, number][]} */
 export const PLATES = [[2, 3], [3, 4], [4, 6], [6, 8], [8, 12], [16, 24], [32, 48]];
 
-/**
- * The smallest plate that has all of these wells.
- * @param {({row: number, column: number} | null)[]} wells
- */
+/** The smallest plate that has all of these wells. @param {({row: number, column: number} | null)[]} wells */
 export function plateOf(wells) {
   const fits = (/** @type {[number, number]} */ [rows, columns]) => wells.every((well) => !well || (well.row < rows && well.column < columns));
   return PLATES.find(fits) ?? PLATES[PLATES.length - 1];
@@ -305,10 +293,7 @@ export function plateOf(wells) {
 /** Stops of a scale from dark blue to yellow, whose lightness grows evenly: also for those who see no red or green. */
 const STOPS = [[0, 34, 78], [62, 75, 107], [124, 123, 120], [188, 175, 111], [254, 232, 56]];
 
-/**
- * A color of the sequential scale.
- * @param {number} share from 0 to 1
- */
+/** A color of the sequential scale. @param {number} share from 0 to 1 */
 export function sequential(share) {
   const place = Math.min(Math.max(share, 0), 1) * (STOPS.length - 1);
   const from = Math.min(Math.floor(place), STOPS.length - 2);

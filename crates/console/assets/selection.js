@@ -13,9 +13,7 @@ const AT_ONCE = 1000;
 /** Most rows that are chosen: those of one write. */
 const MOST = 10_000;
 
-/**
- * @param {{table: Table, all: Table[], isWritable: boolean, asOf: () => string | null, changed: () => void}} of
- */
+/** @param {{table: Table, all: Table[], isWritable: boolean, asOf: () => string | null, changed: () => void}} of */
 export function selection({ table, all, isWritable, asOf, changed }) {
   const [key, label] = [keyOf(table), labelOf(table)];
   /** Chosen rows by their keys. @type {Map<any, any>} */

@@ -2,10 +2,7 @@
 //
 // An address is `#/page/thing?name=value&…`. Names that begin with `_` are the view's own; the others are filters.
 
-/**
- * The parts of an address.
- * @param {string} [hash]
- */
+/** The parts of an address. @param {string} [hash] */
 export function parts(hash = location.hash) {
   const [path, query] = split(hash.replace(/^#\/?/, ""));
   const [page, ...rest] = path.split("/");
@@ -52,10 +49,7 @@ export function address(page, one = "", values = {}) {
 
 let tell = () => {};
 
-/**
- * Sets what is called after a view has changed its address.
- * @param {() => void} work
- */
+/** Sets what is called after a view has changed its address. @param {() => void} work */
 export function moved(work) {
   tell = work;
 }

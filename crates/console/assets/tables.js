@@ -22,10 +22,7 @@ export function named(all, name) {
   return found;
 }
 
-/**
- * The columns that people write; the server sets the others.
- * @param {Table} table
- */
+/** The columns that people write; the server sets the others. @param {Table} table */
 export function written(table) {
   return table.columns.filter((column) => !column.is_system);
 }
@@ -46,10 +43,7 @@ export function keyOf(table) {
   return table.columns.find((column) => column.is_primary_key)?.name ?? "id";
 }
 
-/**
- * The column by which people know the rows: a unique text, else one called name, else the key.
- * @param {Table} table
- */
+/** The column by which people know the rows: a unique text, else one called name, else the key. @param {Table} table */
 export function labelOf(table) {
   const texts = written(table).filter((column) => column.data_type === "string" && !column.is_foreign_key);
   const own = texts.filter((column) => !column.is_primary_key);
@@ -62,10 +56,7 @@ export function references(table) {
   return table.columns.filter((column) => column.foreign_key_table_name !== null);
 }
 
-/**
- * The column of a table of wells that says on which plate a well is.
- * @param {Table} wells
- */
+/** The column of a table of wells that says on which plate a well is. @param {Table} wells */
 export function plateColumn(wells) {
   const isPlate = (/** @type {string | null} */ text) => /plate|carrier/i.test(text ?? "");
   const own = written(wells).filter((it) => !it.is_primary_key && !it.is_unique);
@@ -186,10 +177,7 @@ export async function alsoDeleted(table, rows, them) {
   return more.length ? ` and what refers to ${them}: ${more.join(", ")}` : "";
 }
 
-/**
- * Undoes an execution, updates included.
- * @param {string} execution
- */
+/** Undoes an execution, updates included. @param {string} execution */
 export function restore(execution) {
   return post(`/job-executions/${execution}/revert`, { restore: true });
 }
@@ -217,10 +205,7 @@ export function sql(query, params = []) {
   return post("/tools/query", { query, params });
 }
 
-/**
- * A name as SQL has it.
- * @param {string} name
- */
+/** A name as SQL has it. @param {string} name */
 export function quoted(name) {
   return `"${name.replaceAll('"', '""')}"`;
 }

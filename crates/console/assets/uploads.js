@@ -62,17 +62,12 @@ async function send(instrument, file, progress, signal) {
 /** Files that were dropped on another page. @type {File[]} */
 let dropped = [];
 
-/**
- * Keeps files for the page that uploads them.
- * @param {File[]} files
- */
+/** Keeps files for the page that uploads them. @param {File[]} files */
 export function keep(files) {
   dropped = files;
 }
 
-/**
- * A place to drop files, which belong to an instrument here; scripts attach theirs to an execution.
- */
+/** A place to drop files, which belong to an instrument here; scripts attach theirs to an execution. */
 export function uploads() {
   const place = h("section", { "aria-label": "Upload" });
   load(place, "Reading the instruments", async () => {
@@ -85,9 +80,7 @@ export function uploads() {
   return place;
 }
 
-/**
- * @param {{id: string, name: string}[]} instruments
- */
+/** @param {{id: string, name: string}[]} instruments */
 function zone(instruments) {
   const lastInstrument = remembered("instrument");
   const known = instruments.length === 1 ? instruments[0].id : lastInstrument.get();

@@ -34,10 +34,7 @@ export function saveView(done = () => {}) {
   return details;
 }
 
-/**
- * A link to a view.
- * @param {Api["SavedView"]} view
- */
+/** A link to a view. @param {Api["SavedView"]} view */
 export function viewLink(view) {
   return h("a", { href: view.address }, view.name);
 }

@@ -41,9 +41,7 @@ function section(name, reason, work) {
   return h("section", null, h("h2", null, name), watched(reason, ticks, work));
 }
 
-/**
- * @param {() => void} draw
- */
+/** @param {() => void} draw */
 async function keys(draw) {
   const [all, everybody] = await Promise.all([every("/api-keys"), every("/users")]);
   const names = new Map(everybody.map((/** @type {Api["User"]} */ it) => [it.id, it.name]));
@@ -98,9 +96,7 @@ async function readers() {
   return [...first, ...known];
 }
 
-/**
- * @param {() => void} draw
- */
+/** @param {() => void} draw */
 async function instruments(draw) {
   const all = await every("/instruments");
   const row = (/** @type {Api["Instrument"]} */ it) => [

@@ -107,9 +107,7 @@ class Labelling {
     return { annotation, read, mask: null, isShown, color: COLORS[index % COLORS.length] };
   }
 
-  /**
-   * @param {any} annotation
-   */
+  /** @param {any} annotation */
   async fetched(annotation) {
     const answer = await fetch(stored(annotation.mask_url));
     if (!answer.ok) {
@@ -168,9 +166,7 @@ class Labelling {
     return h("div", null, heading, rows.length ? h("ul", { class: "masks", "aria-label": `${title} masks` }, rows) : h("p", { class: "empty" }, empty));
   }
 
-  /**
-   * @param {Entry} entry
-   */
+  /** @param {Entry} entry */
   savedActions(entry) {
     if (!may("write")) {
       return [];
@@ -184,9 +180,7 @@ class Labelling {
     ];
   }
 
-  /**
-   * @param {Entry} entry
-   */
+  /** @param {Entry} entry */
   predictedActions(entry) {
     const accept = async () => {
       await this.add({ ...entry.annotation, is_human_vetted: true });
@@ -195,18 +189,13 @@ class Labelling {
     return !may("write") ? [] : [button("Accept", accept), button("Correct", () => this.correct(entry)), button("Dismiss", () => this.dismiss(entry))];
   }
 
-  /**
-   * @param {Entry} entry
-   */
+  /** @param {Entry} entry */
   async dismiss(entry) {
     this.predicted = this.predicted.filter((other) => other !== entry);
     await this.reload();
   }
 
-  /**
-   * Puts a mask into the editor. When it is saved, it takes the other's place.
-   * @param {Entry} entry
-   */
+  /** Puts a mask into the editor. When it is saved, it takes the other's place. @param {Entry} entry */
   async correct(entry) {
     entry.mask ??= await entry.read();
     this.corrected = entry;
@@ -223,9 +212,7 @@ class Labelling {
     await this.redraw();
   }
 
-  /**
-   * @param {any} annotation
-   */
+  /** @param {any} annotation */
   async add(annotation) {
     await post(this.path, { annotations: [annotation] });
   }
@@ -282,9 +269,7 @@ class Labelling {
     });
   }
 
-  /**
-   * @param {() => Promise<void>} work
-   */
+  /** @param {() => Promise<void>} work */
   async attempt(work) {
     show(this.said);
     try {

@@ -26,10 +26,7 @@ export function chats() {
   return [h("h1", null, "Chat"), answers, question(null, answers), h("h2", null, "Earlier chats"), place];
 }
 
-/**
- * One chat.
- * @param {string} id
- */
+/** One chat. @param {string} id */
 export function chat(id) {
   const title = h("h1", null, "Chat");
   let before = "";
@@ -100,10 +97,7 @@ function toolCall(it, chat, reverts) {
   );
 }
 
-/**
- * What a run of the agent wrote, and its revert.
- * @param {string} run
- */
+/** What a run of the agent wrote, and its revert. @param {string} run */
 function revert(run) {
   return loaded("Reading what it wrote", async (draw) => {
     const changes = await get(`/job-executions/${run}/changes`);
@@ -112,17 +106,12 @@ function revert(run) {
   });
 }
 
-/**
- * @param {any} value
- */
+/** @param {any} value */
 function text(value) {
   return typeof value === "string" ? value : stringify(value, 2);
 }
 
-/**
- * An output: a result of a query as a table, anything else as it is.
- * @param {any} output
- */
+/** An output: a result of a query as a table, anything else as it is. @param {any} output */
 function shown(output) {
   const isTable = Array.isArray(output?.columns) && Array.isArray(output?.data) && output.data.every(Array.isArray);
   return isTable ? grid(output.columns.map(String), output.data, "No rows.") : h("pre", { tabindex: "0" }, text(output));

@@ -110,10 +110,7 @@ export function columnList(all, removed = () => {}) {
   return { place, add, more, columns: () => columns };
 }
 
-/**
- * The form.
- * @param {Table[]} all
- */
+/** The form. @param {Table[]} all */
 export function definition(all) {
   const name = input({ required: true, pattern: "[a-z][a-z0-9_]*", maxlength: 63, placeholder: "sample", autocapitalize: "off" });
   const description = input();

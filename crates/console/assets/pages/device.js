@@ -9,9 +9,7 @@ import { ticks, watched } from "../list.js";
 /** Length of the band in units of its drawing. */
 const LENGTH = 1000;
 
-/**
- * @param {string} id of the instrument
- */
+/** @param {string} id of the instrument */
 export function device(id) {
   const live = (/** @type {string} */ type) => ticks(type) || type.startsWith("instrument.");
   const place = watched("Reading the device's status", live, async () => {
@@ -64,9 +62,7 @@ function band(status) {
   return h("div", null, drawing, ends);
 }
 
-/**
- * @param {Api["DeviceStatus"]} status
- */
+/** @param {Api["DeviceStatus"]} status */
 function periods(status) {
   const row = (/** @type {Api["DeviceStatusPeriod"]} */ it) => [
     badge(it.status),

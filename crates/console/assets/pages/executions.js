@@ -12,10 +12,7 @@ import { address, change, values } from "../state.js";
 import { restore as restored } from "../tables.js";
 import { changedRows } from "./changed_rows.js";
 
-/**
- * Who started an execution.
- * @param {Api["StartedBy"]} by
- */
+/** Who started an execution. @param {Api["StartedBy"]} by */
 function starter(by) {
   if (by.trigger_id) {
     return "a trigger";
@@ -92,10 +89,7 @@ async function readRun(id) {
   return { it, changes, job, file, earlier };
 }
 
-/**
- * One execution.
- * @param {string} id
- */
+/** One execution. @param {string} id */
 export function execution(id) {
   const live = (/** @type {string} */ type, /** @type {any} */ data) => ticks(type) || data.job_execution_id === id;
   const [chosen, chosenOfEarlier] = [{}, {}];
@@ -155,9 +149,7 @@ function changedTables(changes) {
   return changes.tables.filter((/** @type {Api["TableChanges"]} */ it) => it.created + it.updated + it.deleted > 0).map((/** @type {Api["TableChanges"]} */ it) => it.table);
 }
 
-/**
- * @param {Api["JobExecution"]} it
- */
+/** @param {Api["JobExecution"]} it */
 function isOpen(it) {
   return it.status === "running" || it.status === "queued";
 }

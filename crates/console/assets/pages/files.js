@@ -13,9 +13,7 @@ import { uploads } from "../uploads.js";
 import { annotations } from "./annotations.js";
 import { executionNames } from "./executions.js";
 
-/**
- * @param {number | null} kilobytes
- */
+/** @param {number | null} kilobytes */
 function size(kilobytes) {
   if (kilobytes === null) {
     return "";
@@ -70,10 +68,7 @@ export function files() {
   ];
 }
 
-/**
- * One file.
- * @param {string} id
- */
+/** One file. @param {string} id */
 export function file(id) {
   const place = loaded("Reading the file", async () => {
     const [it, content] = await Promise.all([get(`/files/${id}`), get(`/files/${id}/content`)]);
@@ -160,10 +155,7 @@ function beginning(file, content) {
 /** How many runs are asked what they changed. */
 const LOOKED_INTO = 10;
 
-/**
- * The runs of a file, newest first, with what they changed.
- * @param {Api["JobExecution"][]} runs
- */
+/** The runs of a file, newest first, with what they changed. @param {Api["JobExecution"][]} runs */
 async function ledTo(runs) {
   const newest = runs.slice(0, LOOKED_INTO);
   const changes = await Promise.all(newest.map((it) => get(`/job-executions/${it.job_execution_id}/changes`)));
@@ -176,10 +168,7 @@ async function ledTo(runs) {
   return grid(["Run", "Status", "Started", "Wrote"], runs.map(row), "No run on the platform was given this file.");
 }
 
-/**
- * What a run wrote, in words.
- * @param {Api["JobExecutionChanges"]} changes
- */
+/** What a run wrote, in words. @param {Api["JobExecutionChanges"]} changes */
 function wrote(changes) {
   if (changes.reverted_at) {
     return "reverted";

@@ -28,18 +28,13 @@ export function home() {
 /** Pages by the first part of a platform's path. */
 const PLACES = /** @type {Record<string, string>} */ ({ jobs: "jobs", "job-executions": "executions", "ml-models": "models", files: "files", tables: "tables", instruments: "instruments" });
 
-/**
- * The page that a notification leads to.
- * @param {string} path of the platform, such as /jobs/<id>
- */
+/** The page that a notification leads to. @param {string} path of the platform, such as /jobs/<id> */
 function address(path) {
   const [, first, ...rest] = path.split("/");
   return PLACES[first] ? `#/${[PLACES[first], ...rest].join("/")}` : null;
 }
 
-/**
- * @param {() => void} draw
- */
+/** @param {() => void} draw */
 async function notices(draw) {
   const all = await get("/notifications?unread=true&limit=10");
   const item = (/** @type {Api["Notification"]} */ it) => {

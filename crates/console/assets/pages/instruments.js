@@ -24,10 +24,7 @@ export function instruments() {
   return [h("h1", null, "Instruments"), place];
 }
 
-/**
- * One instrument.
- * @param {string} id
- */
+/** One instrument. @param {string} id */
 export function instrument(id) {
   const place = watched("Reading the instrument", ticks, async () => {
     const it = await get(`/instruments/${id}`);
@@ -37,9 +34,7 @@ export function instrument(id) {
   return [h("p", { class: "crumbs" }, h("a", { href: "#/instruments" }, "← Instruments")), place, device(id), files(id)];
 }
 
-/**
- * @param {string} id
- */
+/** @param {string} id */
 function files(id) {
   const place = watched("Reading its files", (type) => type.startsWith("file."), async () => {
     const all = await get(`/files?instrument_id=${id}&limit=20`);

@@ -16,9 +16,7 @@ const FORMATS = /** @type {[string, string][]} */ ([
 /** Deliveries that are listed. */
 const DELIVERIES = 50;
 
-/**
- * @param {() => void} draw
- */
+/** @param {() => void} draw */
 export async function webhooks(draw) {
   const all = await every("/webhooks");
   const place = h("div", { "aria-live": "polite" });
@@ -82,9 +80,7 @@ const REASONS = /** @type {Record<string, string>} */ ({
 
 const TOOLS = /** @type {Record<string, string>} */ ({ psql: "psql", r: "R", matlab: "MATLAB", duckdb: "DuckDB", grafana: "Grafana" });
 
-/**
- * @param {() => void} draw
- */
+/** @param {() => void} draw */
 export async function sqlLogins(draw) {
   const all = await every("/sql-logins");
   const place = h("div", { "aria-live": "polite" });

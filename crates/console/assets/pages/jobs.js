@@ -59,10 +59,7 @@ export function jobs() {
   return [h("h1", null, "Jobs"), may("write") ? make : "", place];
 }
 
-/**
- * One job.
- * @param {string} id
- */
+/** One job. @param {string} id */
 export function job(id) {
   const read = async () => {
     /** @type {Api["JobWithCode"]} */
@@ -106,9 +103,7 @@ function archiving(it, draw) {
   return h("section", null, h("h2", null, it.archived ? "Bring back" : "Archive"), go);
 }
 
-/**
- * @param {Api["JobWithCode"]} it
- */
+/** @param {Api["JobWithCode"]} it */
 function run(it) {
   const file = filePicker();
   const { fields, values } = parameters(it.parameter_definitions);
@@ -150,9 +145,7 @@ function script(it, draw) {
   return h("section", null, heading, where("write", () => h("p", null, h("button", { type: "button", click: async () => (await mayLeave(shown)) && edit() }, "Edit"))), shown, versions(it));
 }
 
-/**
- * @param {Api["JobWithCode"]} it
- */
+/** @param {Api["JobWithCode"]} it */
 function versions(it) {
   const place = h("div", { "aria-live": "polite" });
   const compare = (/** @type {number} */ number) => () =>
@@ -173,9 +166,7 @@ function versions(it) {
   return folded("Versions", () => h("div", null, list(), place));
 }
 
-/**
- * @param {string} id
- */
+/** @param {string} id */
 function runs(id) {
   return watched("Reading the runs", (type) => type.startsWith("job_execution."), async () => {
     const all = await get(`/job-executions?job_id=${id}&limit=20`);

@@ -18,9 +18,7 @@ const PRESETS = /** @type {[string, string][]} */ ([
   ["best_quality", "best, slowest"],
 ]);
 
-/**
- * @param {number | null} value
- */
+/** @param {number | null} value */
 function figure(value) {
   return value === null || value === undefined ? "" : Number(value.toPrecision(4));
 }
@@ -59,9 +57,7 @@ export function models() {
   ];
 }
 
-/**
- * @param {() => void} draw
- */
+/** @param {() => void} draw */
 function dataset(draw) {
   const name = input({ required: true, maxlength: 200 });
   const query = h("textarea", { rows: 5, required: true, spellcheck: "false" });
@@ -101,10 +97,7 @@ function train(datasets, known) {
   return form([["Train", trained], ["Name", name], ["Dataset", of], ["Column to predict", target], ["Quality", preset]], "Train", go);
 }
 
-/**
- * One model: its active version, or the newest.
- * @param {string} id
- */
+/** One model: its active version, or the newest. @param {string} id */
 export function model(id) {
   const live = (/** @type {string} */ type, /** @type {any} */ data) => ticks(type) || data.ml_model_id === id;
   const read = async () => {
@@ -169,9 +162,7 @@ function progress(it, draw) {
   return h("section", null, h("h2", null, "Training"), place, where("write", () => destroy("Cancel", "Cancel the training", cancel)));
 }
 
-/**
- * @param {Api["MlModel"]} it
- */
+/** @param {Api["MlModel"]} it */
 function results(it) {
   return loaded("Reading the results", async () => {
     /** @type {Api["TrainingResult"]} */
@@ -218,10 +209,7 @@ function residuals(it, rows) {
   return h("div", null, h("h2", null, "Predicted and actual values"), plotTools([place], `${it.name} predictions`, values, said), place);
 }
 
-/**
- * Bars of numbers, which are also told as text.
- * @param {Api["FeatureImportance"][]} features
- */
+/** Bars of numbers, which are also told as text. @param {Api["FeatureImportance"][]} features */
 function bars(features) {
   const most = Math.max(...features.map((it) => it.importance ?? 0), Number.MIN_VALUE);
   const row = (/** @type {Api["FeatureImportance"]} */ it) => [
@@ -232,9 +220,7 @@ function bars(features) {
   return grid(["Feature", "Importance", "Value"], features.slice(0, 20).map(row), "");
 }
 
-/**
- * @param {Api["ConfusionMatrix"]} it
- */
+/** @param {Api["ConfusionMatrix"]} it */
 function matrix(it) {
   const row = (/** @type {number[]} */ counts, /** @type {number} */ index) => [h("strong", null, String(it.labels[index])), ...counts];
   return grid(["Actual \\ predicted", ...it.labels.map(String)], it.counts.map(row), "");

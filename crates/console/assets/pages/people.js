@@ -35,9 +35,7 @@ export function lifetime() {
   return { field: /** @type {[string, HTMLElement]} */ (["Days until it expires", days]), end };
 }
 
-/**
- * @param {() => void} draw
- */
+/** @param {() => void} draw */
 export async function users(draw) {
   const all = await every("/users");
   const change = (/** @type {any} */ it, /** @type {any} */ body) => sending("PATCH", `/users/${it.id}`, body, draw);
@@ -73,9 +71,7 @@ export async function users(draw) {
   );
 }
 
-/**
- * @param {() => void} draw
- */
+/** @param {() => void} draw */
 export async function groups(draw) {
   const [all, everybody] = await Promise.all([every("/groups"), every("/users")]);
   const names = new Map(everybody.map((/** @type {any} */ it) => [it.id, it.name]));
@@ -114,9 +110,7 @@ export async function groups(draw) {
   );
 }
 
-/**
- * @param {() => void} draw
- */
+/** @param {() => void} draw */
 export async function invitations(draw) {
   const [all, known] = await Promise.all([every("/invitations"), every("/groups")]);
   const [email, as] = [input({ type: "email", required: true }), select(ROLES, "member")];

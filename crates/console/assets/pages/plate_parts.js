@@ -153,10 +153,7 @@ export async function drawPlate(place, [rows, columns], curves, names, { across,
   );
 }
 
-/**
- * A function from values to their place in the range of all of them, 0 to 1.
- * @param {any[][]} lists
- */
+/** A function from values to their place in the range of all of them, 0 to 1. @param {any[][]} lists */
 export function range(lists) {
   const [low, high] = extent(lists.flat()) ?? [0, 0];
   return (/** @type {number} */ value) => (high > low ? (value - low) / (high - low) : 0.5);
@@ -365,10 +362,7 @@ export async function writtenBy({ table, owner }, run) {
   return { keys: data.flat().slice(0, WRITTEN), isMore: data.length > WRITTEN };
 }
 
-/**
- * Says that the curves are those of one execution, and leads to all of them.
- * @param {() => void} changed
- */
+/** Says that the curves are those of one execution, and leads to all of them. @param {() => void} changed */
 export function runChip(changed) {
   const run = values().get("_run");
   const all = () => {

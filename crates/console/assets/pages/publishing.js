@@ -31,9 +31,7 @@ export function publishing(it, draw) {
   );
 }
 
-/**
- * @param {Api["JobWithCode"]} it
- */
+/** @param {Api["JobWithCode"]} it */
 function words(it) {
   if (it.published_version === null) {
     return ". No version has been published.";

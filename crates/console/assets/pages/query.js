@@ -197,10 +197,7 @@ function parameters(text) {
   return { place, draw, value: () => [...place.querySelectorAll("input")].map((it) => (it.value === "" ? null : it.value)) };
 }
 
-/**
- * The tables with their columns; a click puts a name into the statement.
- * @param {HTMLTextAreaElement} text
- */
+/** The tables with their columns; a click puts a name into the statement. @param {HTMLTextAreaElement} text */
 function tree(text) {
   const put = (/** @type {string} */ name) => () => {
     text.setRangeText(name, text.selectionStart, text.selectionEnd, "end");
@@ -217,10 +214,7 @@ function keyed(value) {
   return value !== null && typeof value === "object" ? text(value) : value;
 }
 
-/**
- * A chart of the result. Its choices stand in the address.
- * @param {Result} result
- */
+/** A chart of the result. Its choices stand in the address. @param {Result} result */
 function chart(result) {
   const { columns } = result;
   const numeric = columns.map((_, index) => index).filter((index) => isNumeric(result, index));

@@ -53,10 +53,7 @@ export function signIn(problem, entered) {
   return h("main", { class: "sign-in" }, h("h1", null, "labdata"), keyForm(problem, entered));
 }
 
-/**
- * Shows the link to the identity provider, if there is one.
- * @param {HTMLElement} place
- */
+/** Shows the link to the identity provider, if there is one. @param {HTMLElement} place */
 async function offerProvider(place) {
   const { url } = await get("/session/oidc/about");
   if (url) {

@@ -46,10 +46,7 @@ export function tables() {
   return [h("h1", null, "Tables"), define ?? "", place];
 }
 
-/**
- * The rows of a table, or one of them: `name`, or `name/key`.
- * @param {string} address
- */
+/** The rows of a table, or one of them: `name`, or `name/key`. @param {string} address */
 export function table(address) {
   const at = address.indexOf("/");
   if (at >= 0) {
@@ -63,10 +60,7 @@ export function table(address) {
   return [h("p", { class: "crumbs" }, h("a", { href: "#/tables" }, "← Tables")), h("h1", null, address), place];
 }
 
-/**
- * Columns that are shown unless others were chosen.
- * @param {Table} found
- */
+/** Columns that are shown unless others were chosen. @param {Table} found */
 function usual(found) {
   const names = written(found).map((it) => it.name);
   const key = keyOf(found);
@@ -186,10 +180,7 @@ function rows(found, all, draw) {
   );
 }
 
-/**
- * Says that the rows are those of an earlier moment.
- * @param {Table} found
- */
+/** Says that the rows are those of an earlier moment. @param {Table} found */
 function moment(found) {
   const at = values().get("_as_of");
   if (!at) {

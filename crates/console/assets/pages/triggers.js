@@ -15,10 +15,7 @@ const CATEGORIES = /** @type {[string, string][]} */ ([
   ["schedule", "on a schedule"],
 ]);
 
-/**
- * A trigger in words.
- * @param {Api["JobTrigger"]} trigger
- */
+/** A trigger in words. @param {Api["JobTrigger"]} trigger */
 export function triggerWords(trigger) {
   const it = /** @type {Record<string, any>} */ (trigger.conditions);
   if (trigger.category === "schedule") {
