@@ -38,7 +38,7 @@ const COMPARED = 2000;
  * @param {string} after
  * @returns {[string | null, string | null][]}
  */
-export function differences(before, after) {
+function differences(before, after) {
   const [a, b] = [before.split("\n"), after.split("\n")];
   if (a.length > COMPARED || b.length > COMPARED) {
     const both = Array.from({ length: Math.max(a.length, b.length) }, (_, index) => index);

@@ -7,7 +7,7 @@ import { extent } from "./science.js";
 import { isNumeric, title } from "./tables.js";
 
 /** Name of the axis of points without a column of their own for it. */
-export const NUMBER = "point";
+const NUMBER = "point";
 
 /** Curves of one request: their points have to fit into its answer. */
 const AT_ONCE = 400;

@@ -433,9 +433,9 @@ export function checks(legend, options, ticked, changed) {
   return { field: h("fieldset", null, h("legend", null, legend), all.map((it) => it.field)), value: () => all.filter(({ box }) => box.checked).map(({ box }) => box.value) };
 }
 
-/** Names with their values. @param {[string, Child][]} facts */
+/** Names with their values. @param {([string, Child] | null)[]} facts those that are null are left out */
 export function facts(facts) {
-  return h("dl", null, facts.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value))));
+  return h("dl", null, facts.filter((it) => it !== null).map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value))));
 }
 
 /** Time for which a short message stays, in ms; one with an undo stays longer. */

@@ -132,13 +132,18 @@ export function duration(from, to) {
   return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
+/** A count with its thousands apart, as in English: elsewhere the sign between them is that of decimals. @param {number} count */
+export function grouped(count) {
+  return count.toLocaleString("en-US");
+}
+
 /**
  * @param {number} count
  * @param {string} one what is counted
  * @param {string} [many]
  */
 export function counted(count, one, many = `${one}s`) {
-  return `${count.toLocaleString("en-US")} ${count === 1 ? one : many}`;
+  return `${grouped(count)} ${count === 1 ? one : many}`;
 }
 
 /**

@@ -31,6 +31,9 @@ export async function mayLeave(within) {
   if (!isUnsaved(within)) {
     return true;
   }
+  if (document.querySelector("dialog[open].unsaved")) {
+    return false;
+  }
   return new Promise((resolve) => {
     let leaves = false;
     const answer = (/** @type {boolean} */ yes) => () => {
@@ -43,7 +46,7 @@ export async function mayLeave(within) {
     };
     const stay = h("button", { type: "button", class: "primary", click: answer(false) }, "Stay");
     const leave = h("button", { type: "button", class: "danger", click: answer(true) }, "Leave without saving");
-    const dialog = h("dialog", { class: "box", "aria-label": "Unsaved text", close }, h("p", null, "What you typed is not saved."), h("p", { class: "pages" }, stay, leave));
+    const dialog = h("dialog", { class: "box unsaved", "aria-label": "Unsaved text", close }, h("p", null, "What you typed is not saved."), h("p", { class: "pages" }, stay, leave));
     document.body.append(dialog);
     dialog.showModal();
     stay.focus();

@@ -2,6 +2,7 @@
 
 import { stored } from "./api.js";
 import { h } from "./dom.js";
+import { grouped } from "./format.js";
 
 /** Endings of names of images that browsers decode. */
 const NAMES = /\.(png|jpe?g|gif|webp|bmp|avif)$/i;
@@ -37,6 +38,11 @@ export async function pixels(address) {
   }
 }
 
+/** A size in words. @param {{width: number, height: number}} image */
+export function pixelSize({ width, height }) {
+  return `${grouped(width)} by ${grouped(height)} pixels`;
+}
+
 /**
  * A picture of a file.
  * @param {Api["FileRecord"]} file
@@ -52,7 +58,7 @@ export async function preview(file, address) {
   const height = Math.max(1, Math.round(image.height * scale));
   const canvas = h("canvas", { width, height, role: "img", "aria-label": file.file_name });
   canvas.getContext("2d")?.drawImage(image, 0, 0, width, height);
-  const size = `${image.width.toLocaleString()} by ${image.height.toLocaleString()} pixels`;
+  const size = pixelSize(image);
   image.close();
   return h("figure", { class: "preview" }, canvas, h("figcaption", { class: "quiet" }, size));
 }

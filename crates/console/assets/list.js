@@ -3,7 +3,7 @@
 import { call } from "./api.js";
 import { h, isHeld, load, paused } from "./dom.js";
 import { stringify } from "./exact.js";
-import { counted } from "./format.js";
+import { counted, grouped } from "./format.js";
 import { grid } from "./grid.js";
 import { change, isFiltered, values } from "./state.js";
 import { TICK, happenings } from "./stream.js";
@@ -52,7 +52,7 @@ export function list(listed) {
     const total = listed.total?.() ?? 0;
     const isOne = !next && !cursor;
     const [own, all] = [body.length, total].map((it) => counted(it, listed.one, listed.one.replace(/y$/, "ie") + "s"));
-    const rest = total <= body.length ? "" : !isFiltered() ? `, about ${total.toLocaleString("en-US")} in all` : `, about ${all} without the filter`;
+    const rest = total <= body.length ? "" : !isFiltered() ? `, about ${grouped(total)} in all` : `, about ${all} without the filter`;
     const count = body.length === 0 ? "" : !isOne ? `${own} on this page${rest}` : isFiltered() && rest ? `${body.length} of about ${all}` : own;
     const pager = h(
       "p",

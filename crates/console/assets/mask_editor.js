@@ -1,6 +1,7 @@
 // The canvas on which masks are drawn: brush, eraser, polygon, zoom, and all of it by keyboard.
 
 import { h, show } from "./dom.js";
+import { pixelSize } from "./images.js";
 import { outline, tint } from "./mask_drawing.js";
 import { Mask, Steps, addStrip, polygon, polygonRows, stroke, strokeRows } from "./masks.js";
 
@@ -180,8 +181,7 @@ export class MaskEditor {
     this.undoing?.toggleAttribute("disabled", !this.steps.canUndo);
     this.redoing?.toggleAttribute("disabled", !this.steps.canRedo);
     const share = (100 * this.mask.count()) / (this.mask.width * this.mask.height);
-    const size = `${this.image.width.toLocaleString()} by ${this.image.height.toLocaleString()} pixels`;
-    show(this.said, `${size}, the mask covers ${share.toFixed(2)} %.`);
+    show(this.said, `${pixelSize(this.image)}, the mask covers ${share.toFixed(2)} %.`);
     this.draw();
     this.changed();
   }

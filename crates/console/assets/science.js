@@ -282,7 +282,7 @@ export function letters(row) {
 }
 
 /** Plates by their numbers of rows and columns, from 6 wells to 1,536. @type {[number, number][]} */
-export const PLATES = [[2, 3], [3, 4], [4, 6], [6, 8], [8, 12], [16, 24], [32, 48]];
+const PLATES = [[2, 3], [3, 4], [4, 6], [6, 8], [8, 12], [16, 24], [32, 48]];
 
 /** The smallest plate that has all of these wells. @param {({row: number, column: number} | null)[]} wells */
 export function plateOf(wells) {

@@ -35,7 +35,7 @@ export function saveView(done = () => {}) {
 }
 
 /** A link to a view. @param {Api["SavedView"]} view */
-export function viewLink(view) {
+function viewLink(view) {
   return h("a", { href: view.address }, view.name);
 }
 

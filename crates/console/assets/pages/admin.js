@@ -2,7 +2,7 @@
 
 import { call, every, get, post, sending } from "../api.js";
 import { badge, button, checks, destroy, facts, form, h, input, select, show } from "../dom.js";
-import { time } from "../format.js";
+import { grouped, time } from "../format.js";
 import { grid } from "../grid.js";
 import { ticks, watched } from "../list.js";
 import { may } from "../rights.js";
@@ -145,14 +145,13 @@ async function instruments(draw) {
 
 async function usage() {
   const [agent, storage] = await Promise.all([get("/agent/usage"), get("/files/usage")]);
-  const megabytes = (/** @type {number} */ bytes) => `${(bytes / 1e6).toLocaleString(undefined, { maximumFractionDigits: 1 })} MB`;
-  const plain = (/** @type {number} */ count) => count.toLocaleString();
+  const megabytes = (/** @type {number} */ bytes) => `${(bytes / 1e6).toLocaleString("en-US", { maximumFractionDigits: 1 })} MB`;
   return h(
     "div",
     null,
     facts([
       ["Files and datasets", share(storage.used_bytes, storage.quota_bytes, megabytes)],
-      [`Tokens of the agent in ${agent.month}`, share(agent.total_tokens, agent.token_budget, plain)],
+      [`Tokens of the agent in ${agent.month}`, share(agent.total_tokens, agent.token_budget, grouped)],
       ["Token budget resets", time(agent.resets_at)],
     ]),
     h("p", { class: "quiet" }, "The operator sets both limits: LABDATA_STORAGE_QUOTA and LABDATA_AGENT_MONTHLY_TOKENS."),

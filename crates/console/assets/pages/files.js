@@ -176,12 +176,12 @@ function wrote(changes) {
   const words = changes.tables.flatMap((/** @type {Api["TableChanges"]} */ it) => {
     const rows = it.created + it.updated;
     return [
-      rows ? `${rows.toLocaleString()} rows of ${it.table}` : [],
-      it.series_points ? `${it.series_points.toLocaleString()} points of ${it.table}` : [],
+      rows ? `${counted(rows, "row")} of ${it.table}` : [],
+      it.series_points ? `${counted(it.series_points, "point")} of ${it.table}` : [],
     ].flat();
   });
   if (changes.files.length) {
-    words.push(`${changes.files.length} files`);
+    words.push(counted(changes.files.length, "file"));
   }
   return words.join(", ") || "nothing";
 }

@@ -2,7 +2,7 @@
 
 import { every, get, post, sending } from "../api.js";
 import { badge, button, destroy, facts, failure, form, h, input, load, loaded, opens, select, show, titled } from "../dom.js";
-import { time } from "../format.js";
+import { counted, time } from "../format.js";
 import { grid } from "../grid.js";
 import { followed, ticks, watched } from "../list.js";
 import { plot, plotTools } from "../plot.js";
@@ -198,7 +198,7 @@ function residuals(it, rows) {
   const all = [...actual, ...predicted];
   const ends = all.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
   const place = plot(`Predicted over actual ${it.target_column} of ${rows.length} rows`);
-  const said = h("span", { class: "quiet told" }, `${rows.length.toLocaleString()} rows held out of the training`);
+  const said = h("span", { class: "quiet told" }, `${counted(rows.length, "row")} held out of the training`);
   const curves = [
     { name: "predictions", x: actual, y: predicted, kind: /** @type {const} */ ("markers") },
     { name: "equal values", x: ends, y: ends, kind: /** @type {const} */ ("lines") },

@@ -4,7 +4,7 @@ import { choice, flag } from "../choices.js";
 import { timeAxis } from "../curves.js";
 import { failure, folded, h, input, labeled, load, loaded, show } from "../dom.js";
 import { drawable, isNumber } from "../exact.js";
-import { counted, distinctly, isInstant, milliseconds, naturally, text } from "../format.js";
+import { counted, distinctly, grouped, isInstant, milliseconds, naturally, text } from "../format.js";
 import { data, grid } from "../grid.js";
 import { mayLeave, saved } from "../guard.js";
 import { plot, plotTools } from "../plot.js";
@@ -122,7 +122,7 @@ export function query() {
  */
 function shown(result, took) {
   const count = result.data.length;
-  const part = count > SHOWN ? `, of which the first ${SHOWN.toLocaleString()} are shown` : "";
+  const part = count > SHOWN ? `, of which the first ${grouped(SHOWN)} are shown` : "";
   const area = h("div", null);
   const open = () => {
     change({ _chart: "1" });
@@ -139,7 +139,7 @@ function shown(result, took) {
     h(
       "div",
       { class: "plot-tools" },
-      h("span", { class: "quiet told" }, `${count.toLocaleString()} ${count === 1 ? "row" : "rows"} in ${took} ms${part}`),
+      h("span", { class: "quiet told" }, `${counted(count, "row")} in ${took} ms${part}`),
       count > 0 && numbers ? h("button", { type: "button", click: open }, "Chart") : null,
       count > 0 ? h("button", { type: "button", click: file, title: "Save the result" }, "CSV") : null,
     ),

@@ -2,7 +2,7 @@
 
 import { post, sending } from "../api.js";
 import { button, destroy, h, toast } from "../dom.js";
-import { time } from "../format.js";
+import { grouped, time } from "../format.js";
 import { list, pageOf } from "../list.js";
 import { may } from "../rights.js";
 
@@ -19,7 +19,7 @@ export function trash() {
     time(it.deleted_at),
     it.deleted_by?.user?.name ?? it.deleted_by?.name ?? "",
     time(it.purge_at),
-    it.size_bytes === null ? "" : `${Math.ceil(it.size_bytes / 1024).toLocaleString("en-US")} kB`,
+    it.size_bytes === null ? "" : `${grouped(Math.ceil(it.size_bytes / 1024))} kB`,
     may(it.kind === "file" ? "write" : "admin") ? button("Restore", restore(it)) : "",
     may("admin") ? destroy("Purge", `Purge ${it.name} for good`, sending("DELETE", `/trash/${it.id}`, undefined, () => listed.again())) : "",
   ];

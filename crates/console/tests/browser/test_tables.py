@@ -482,3 +482,25 @@ def test_an_import_says_how_many_rows_are_listed(server, page):
     expect(page.get_by_text("The first 12 of 20 rows.")).to_be_visible()
     expect(page.get_by_role("region", name="First rows of the file").locator("tbody tr")).to_have_count(12)
     expect(page.locator("summary", has_text="Read as csv")).to_contain_text("columns end at a semicolon, decimal comma")
+
+
+def test_counts_are_written_alike_in_every_language(server, browser, session):
+    # In German the point stands between thousands: 1.234 rows would be a little more than one.
+    context = browser.new_context(locale="de-DE", base_url=server.url, storage_state=session)
+    page = context.new_page()
+    page.goto("/#/sql?q=select+generate_series%281%2C+1234%29+as+n")
+    expect(page.locator(".told")).to_contain_text("1,234 rows in", timeout=30_000)
+    expect(page.locator(".told")).to_contain_text("of which the first 1,000 are shown")
+    context.close()
+
+
+def test_a_question_about_unsaved_text_is_asked_once(page):
+    page.goto("/#/jobs")
+    page.get_by_text("New job").click()
+    page.get_by_role("textbox", name="Name").first.fill("not saved yet")
+    for address in ("#/files", "#/tables"):
+        page.evaluate("address => { location.hash = address }", address)
+        expect(page.get_by_role("dialog")).to_have_count(1)
+    page.get_by_role("button", name="Stay").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.get_by_role("textbox", name="Name").first).to_have_value("not saved yet")
