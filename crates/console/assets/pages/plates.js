@@ -30,7 +30,7 @@ export function plates() {
       table.row_count_estimate,
       table.description ?? "",
     ];
-    return grid(["Table", "Curves of", "Points", "Description"], raw.map(row), "No curves yet. They are kept in tables of the kind raw, which a script or an import of the instrument's files fills.");
+    return grid(["Table", "Curves of", "Points (about)", "Description"], raw.map(row), "No curves yet. They are kept in tables of the kind raw, which a script or an import of the instrument's files fills.");
   });
   return [h("h1", null, "Plates and curves"), place];
 }

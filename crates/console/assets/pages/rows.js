@@ -136,6 +136,14 @@ function history(table, all, key) {
       const cell = (/** @type {string} */ name, /** @type {any} */ value) => (value === null || value === undefined ? h("span", { class: "quiet" }, "no value") : exact(table.columns.find((it) => it.name === name), value, known));
       const change = (/** @type {any} */ { operation }, /** @type {[string, any]} */ [name, { before, after }]) =>
         operation === "created" ? (after === null ? null : h("div", null, `${name}: `, cell(name, after))) : h("div", null, `${name}: `, h("del", { class: "taken" }, cell(name, before)), " → ", h("ins", { class: "added" }, cell(name, after)));
+      const restoring = (/** @type {any} */ it) => {
+        const set = async () => {
+          await post(`${path}/restore`, { version: it.version });
+          toast(`The row is as it was in version ${it.version}.`);
+          again();
+        };
+        return it.version === body[0].version || it.operation === "deleted" ? "" : destroy("Restore", `Set the row back to version ${it.version}`, set);
+      };
       const line = (/** @type {any} */ it) => [
         it.version,
         it.operation,
@@ -143,15 +151,9 @@ function history(table, all, key) {
         h("span", null, Object.entries(it.changed ?? {}).map((each) => change(it, each))),
         it.execution ? h("a", { href: `#/executions/${it.execution.id}` }, it.execution.job_name) : "",
         it.started_by?.user?.name ?? "",
-        mayWrite(table) && it.version !== body[0].version && it.operation !== "deleted"
-          ? destroy("Restore", `Set the row back to version ${it.version}`, async () => {
-              await post(`${path}/restore`, { version: it.version });
-              toast(`The row is as it was in version ${it.version}.`);
-              again();
-            })
-          : "",
+        ...(mayWrite(table) ? [restoring(it)] : []),
       ];
-      return grid(["Version", "What", "When", "Values", "Execution", "By", "Restore"], body.map(line), "No earlier version is kept.", "History");
+      return grid(["Version", "What", "When", "Values", "Execution", "By", ...(mayWrite(table) ? ["Restore"] : [])], body.map(line), "No earlier version is kept.", "History");
     }),
   );
 }

@@ -38,9 +38,9 @@ export function tables() {
       "div",
       null,
       own.length ? picture(all) : null,
-      grid(["Table", "Kind", "Rows or points", "Columns", "Description"], own.map(line), hint),
+      grid(["Table", "Kind", "Rows or points (about)", "Columns", "Description"], own.map(line), hint),
       h("h2", null, "Core tables"),
-      grid(["Table", "Kind", "Rows", "Columns", "Description"], core.map(line), "None.", "Core tables"),
+      grid(["Table", "Kind", "Rows (about)", "Columns", "Description"], core.map(line), "None.", "Core tables"),
     );
   });
   return [h("h1", null, "Tables"), define ?? "", place];

@@ -20,13 +20,13 @@ export function trash() {
     it.deleted_by?.user?.name ?? it.deleted_by?.name ?? "",
     time(it.purge_at),
     it.size_bytes === null ? "" : `${grouped(Math.ceil(it.size_bytes / 1024))} kB`,
-    may(it.kind === "file" ? "write" : "admin") ? button("Restore", restore(it)) : "",
-    may("admin") ? destroy("Purge", `Purge ${it.name} for good`, sending("DELETE", `/trash/${it.id}`, undefined, () => listed.again())) : "",
+    ...(may("write") ? [may(it.kind === "file" ? "write" : "admin") ? button("Restore", restore(it)) : ""] : []),
+    ...(may("admin") ? [destroy("Purge", `Purge ${it.name} for good`, sending("DELETE", `/trash/${it.id}`, undefined, () => listed.again()))] : []),
   ];
   const listed = list({
     reason: "Reading the trash",
     one: "entry",
-    columns: ["Name", "Kind", "Deleted", "By", "Kept until", "Size", "Restore", "Purge"],
+    columns: ["Name", "Kind", "Deleted", "By", "Kept until", "Size", ...(may("write") ? ["Restore"] : []), ...(may("admin") ? ["Purge"] : [])],
     row,
     empty: () => "The trash is empty. Deleted files, tables and columns are kept here for some time.",
     read: pageOf("/trash", {}),

@@ -267,6 +267,8 @@ def test_a_reader_is_offered_nothing_that_would_be_refused(server, browser):
     page.click("text=Sign in")
     expect(page.locator("nav")).to_be_visible()
     row = written["tables"][0]["ids"][0]
+    server.call("PUT", "/tables/seen_in_the_trash", {"semantic_category": "curated", "columns": columns})
+    server.call("DELETE", "/tables/seen_in_the_trash?force=true")
     pages = {
         "tables/seen_only": ["Add a row", "Import a file"],
         f"tables/seen_only%2F{row}": ["Change", "Delete…"],
@@ -278,6 +280,7 @@ def test_a_reader_is_offered_nothing_that_would_be_refused(server, browser):
         "models": ["New dataset", "Train a model"],
         "files": ["Choose Files", "Drop files here"],
         "tables": ["Define a table"],
+        "trash": ["Restore", "Purge"],
         "admin": ["New key", "New instrument", "Revoke"],
     }
     for address, offers in pages.items():
