@@ -301,8 +301,8 @@ async fn an_import_that_fills_the_disk_stores_nothing_and_gives_its_bytes_back()
         json!([[0]])
     );
     // More than the quota has beside one of the refused files.
-    let (status, stored) = lab.upload(&instrument, "a.csv", 10_000_000).await;
-    assert_eq!(status, 200, "{stored}");
+    let (_, begun) = lab.begin(&instrument, "a.csv").await;
+    assert_eq!(lab.put(&begun, 10_000_000).await.0, 200);
     let (status, imported) = lab.import(80).await;
     assert_eq!(status, 200, "{imported}");
     assert_eq!(
