@@ -147,7 +147,6 @@ impl WebhookRepository for InMemoryWebhookRepository {
         if u32::try_from(stored).is_ok_and(|stored| stored >= most) {
             return Ok(false);
         }
-        state.make_deliveries_of(organization);
         state.webhooks.push(Owned {
             organization,
             thing: webhook.clone(),
@@ -182,9 +181,7 @@ impl WebhookRepository for InMemoryWebhookRepository {
         let mut state = self.memory.lock();
         let webhook = state.webhook_mut(organization, id)?;
         let changed = change.apply(webhook.clone());
-        let was_enabled = webhook.state.is_enabled();
-        state.make_deliveries_of(organization);
-        if was_enabled != changed.state.is_enabled() {
+        if webhook.state.is_enabled() != changed.state.is_enabled() {
             state.end_pending(organization, id, now);
         }
         *state.webhook_mut(organization, id)? = changed.clone();

@@ -128,7 +128,7 @@ pub(super) async fn rename_table(
     from: &str,
     to: &str,
 ) -> Result<(), DefineError> {
-    // The filters of webhooks change below.
+    // The filters of webhooks change below: earlier events are received by the old name.
     outbox::make_all(connection, organization)
         .await
         .map_err(PortError::from)?;

@@ -70,7 +70,7 @@ async fn update(
     now: OffsetDateTime,
 ) -> Result<Webhook, Fault> {
     let stored = locked(connection, organization, id).await?;
-    // What has happened is received by the webhook as it was.
+    // Earlier events are received by the webhook as it was.
     outbox::make_all(connection, organization).await?;
     let was_enabled = stored.state.is_enabled();
     let changed = change.apply(stored);
@@ -129,7 +129,7 @@ async fn add(
     if stored >= i64::from(most) {
         return Ok(false);
     }
-    // What has happened is none of its events.
+    // Earlier events are not sent to it.
     outbox::make_all(connection, organization).await?;
     diesel::insert_into(webhook::table)
         .values(NewWebhookRow::of(organization.as_uuid(), new))

@@ -1,5 +1,6 @@
-//! The outbox: events whose deliveries are yet to be made. A trigger of the event log stores each once, in the transaction of
-//! the event; who receives it is chosen when the deliveries are made, which every change of webhooks does before it.
+//! The outbox: events whose deliveries are yet to be made. A trigger of the event log stores each once, in the
+//! transaction of the event. Its receivers are chosen when the deliveries are made, so each change of webhooks makes
+//! those of earlier events first.
 
 use std::sync::LazyLock;
 
