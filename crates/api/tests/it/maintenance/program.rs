@@ -2,7 +2,7 @@
 
 use std::{
     fs::Permissions,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, ErrorKind},
     os::unix::{
         fs::{MetadataExt, PermissionsExt},
         process::ExitStatusExt,
@@ -166,10 +166,18 @@ async fn a_file_is_imported_from_the_command_line() {
 
 /// Everything below a directory that accounts but the owner may read or write.
 fn open_to_others(directory: &Path) -> Vec<PathBuf> {
+    // The running program and its PostgreSQL remove what they no longer need meanwhile.
+    let entries = match std::fs::read_dir(directory) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Vec::new(),
+        entries => entries.unwrap(),
+    };
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(directory).unwrap() {
+    for entry in entries {
         let entry = entry.unwrap();
-        let metadata = entry.metadata().unwrap();
+        let metadata = match entry.metadata() {
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            metadata => metadata.unwrap(),
+        };
         // A program's own directories hold what other accounts may run; a socket asks for a password.
         let is_program = ["cache", "jobs"].contains(&&*entry.file_name().to_string_lossy());
         if metadata.is_dir() && !is_program {
