@@ -67,7 +67,7 @@ impl fmt::Display for Violation {
         match self {
             Self::Repeated(key) => write!(
                 f,
-                "\"{}\": a value that must be unique occurs twice {key}",
+                "\"{}\": two rows would have the same values, which must be unique {key}",
                 key.table
             ),
             Self::Dangling(key) => write!(
@@ -115,7 +115,7 @@ mod tests {
     fn a_violation_names_table_constraint_and_values() {
         assert_eq!(
             Violation::Repeated(key("p, 2")).to_string(),
-            "\"well\": a value that must be unique occurs twice (constraint \"well_plate_place_key\"): plate, place = p, 2"
+            "\"well\": two rows would have the same values, which must be unique (constraint \"well_plate_place_key\"): plate, place = p, 2"
         );
         assert_eq!(
             Violation::Dangling(key("p, 2")).to_string(),

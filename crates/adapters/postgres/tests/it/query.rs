@@ -219,7 +219,22 @@ async fn mistakes_are_told_in_postgresqls_words() {
     let lab = QueryLab::new().await;
     for (sql, reported) in [
         ("selct 1", "begins with \"selct\""),
-        ("select name frm sample where", "syntax error"),
+        (
+            "select name frm sample",
+            "syntax error at or near \"sample\"",
+        ),
+        (
+            "select name from sample where",
+            "the statement ends too early",
+        ),
+        (
+            "select 'µ',\n name from sample where -- and",
+            "the statement ends too early",
+        ),
+        (
+            "select name from sample where )",
+            "the query's parentheses do not match",
+        ),
         (
             "select 1\nfrom nowhere",
             "relation \"nowhere\" does not exist (line 2)",

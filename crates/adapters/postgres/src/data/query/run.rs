@@ -34,6 +34,9 @@ const GRACE: Duration = Duration::from_secs(2);
 /// it stays until the connection is closed.
 const NAMING: &str = "SET application_name = 'labdata query'";
 
+/// SQLSTATE of `syntax_error`.
+const SYNTAX_ERROR: &str = "42601";
+
 /// Rows that a sink takes at a time, at most.
 const BATCH_ROWS: usize = 4_096;
 
@@ -362,9 +365,15 @@ impl Running<'_> {
     fn message_of(&self, error: ServerError) -> QueryFailure {
         let lines = self.query.text.as_str().lines().count();
         let line = error.position.and_then(|position| self.line(position));
+        // The author knows nothing of the bracket at which the parser stumbles.
+        let ends_early = error.code == SYNTAX_ERROR && error.position == self.closing_bracket();
         QueryFailure::Database(DatabaseMessage {
-            // Hides the name that marks the query's end.
-            message: error.message.replace(self.alias, "the query"),
+            message: if ends_early {
+                "the statement ends too early".to_owned()
+            } else {
+                // Hides the name that marks the query's end.
+                error.message.replace(self.alias, "the query")
+            },
             line: line.filter(|line| *line <= lines && lines > 1),
             hint: error.hint,
         })
@@ -381,6 +390,13 @@ impl Running<'_> {
             // one of the wrapping.
             .checked_sub(1)
             .map(|line| line + 1)
+    }
+
+    /// Position of the bracket after the query in its wrapped form, counted from one.
+    fn closing_bracket(&self) -> Option<usize> {
+        let wrapped = self.wrapped("*", "");
+        let (query, _) = wrapped.rsplit_once("\n) as ")?;
+        Some(query.chars().count() + 2)
     }
 }
 
