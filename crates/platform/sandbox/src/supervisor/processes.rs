@@ -77,6 +77,26 @@ pub(super) fn of_run(isolation: Isolation) -> Vec<Process> {
     found
 }
 
+/// Number of processes and threads of this process's account that it can see.
+pub(super) fn threads_of_account() -> u32 {
+    let own = nix::unistd::getuid().to_string();
+    let threads = |status: &str| {
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+            line.split_whitespace().next()
+        };
+        // The owner of the file itself is root where a process cannot be attached to.
+        let is_own = field("Uid:")? == own;
+        field("Threads:").filter(|_| is_own)?.parse().ok()
+    };
+    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let statuses =
+        all.filter_map(|entry| std::fs::read_to_string(entry.path().join("status")).ok());
+    statuses
+        .filter_map(|status| threads(&status))
+        .fold(0, u32::saturating_add)
+}
+
 #[cfg(target_os = "linux")]
 fn read(pid: i32) -> Option<Process> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;

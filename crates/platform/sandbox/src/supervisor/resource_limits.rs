@@ -2,7 +2,23 @@
 
 use nix::sys::resource::{Resource, setrlimit};
 
+use super::processes;
 use crate::spec::Limits;
+
+/// Processes and threads that others may start under a shared account while a program runs.
+const ROOM_FOR_OTHERS: u32 = 1024;
+
+/// Limits of a program that has no account of its own.
+///
+/// The kernel counts processes and threads of the whole account (`getrlimit(2)`), such as those of the platform's
+/// database, and would refuse the program its first child. The monitor counts those of the program alone.
+pub(super) fn beside_others(limits: Limits) -> Limits {
+    let others = processes::threads_of_account().saturating_add(ROOM_FOR_OTHERS);
+    Limits {
+        processes: limits.processes.saturating_add(others),
+        ..limits
+    }
+}
 
 /// Limits this process and its future descendants.
 pub(crate) fn apply(limits: &Limits) -> Result<(), String> {
