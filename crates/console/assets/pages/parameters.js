@@ -2,9 +2,9 @@
 
 import { get } from "../api.js";
 import { failure, h, input, paused, show } from "../dom.js";
-import { instant } from "../format.js";
+import { minute } from "../format.js";
 import { pixels } from "../images.js";
-import { watching } from "../list.js";
+import { happenings } from "../stream.js";
 import { quoted, sql } from "../tables.js";
 
 /** @typedef {{fields: [string, HTMLElement][], values: () => Record<string, any>}} Parameters */
@@ -166,7 +166,7 @@ function drawn(image, numbers) {
 /** Files that are offered at a time. */
 const FILES = 50;
 
-/** Pause after the last letter before files are looked for, in ms. */
+/** Pause after the last letter, or event, before files are looked for, in ms. */
 const PAUSE = 250;
 
 /** The newest files, narrowed by a part of the name; those that arrive or go meanwhile come and leave. No file is chosen at first. */
@@ -194,12 +194,17 @@ export function filePicker() {
     }
   };
   search.addEventListener("input", paused(PAUSE, look));
-  watching(field, look, (type, data) => {
+  // A list that is open is not changed under the pointer.
+  const soon = paused(PAUSE, () => field.isConnected && (document.activeElement === list ? soon() : look()));
+  const on = (/** @type {any} */ { type, data }) => {
     if (type === "file.deleted") {
       deleted.add(data.file_id);
     }
-    return type.startsWith("file.");
-  });
+    if (type.startsWith("file.")) {
+      soon();
+    }
+  };
+  happenings(on, look);
   return { field, value: () => list.value || null };
 }
 
@@ -211,7 +216,7 @@ export function filePicker() {
  */
 function offer(list, files, wasDeleted) {
   const [chosen] = list.selectedOptions;
-  const options = files.map((it) => h("option", { value: it.file_id }, `${it.file_name} (${it.uploaded_at ? instant(it.uploaded_at) : "not uploaded"})`));
+  const options = files.map((it) => h("option", { value: it.file_id }, `${it.file_name} (${it.uploaded_at ? minute(it.uploaded_at) : "not uploaded"})`));
   const isKept = chosen?.value && !wasDeleted;
   const isListed = options.some((it) => it.value === chosen?.value);
   show(list, h("option", { value: "" }, "no file"), isKept && !isListed && chosen, ...options);
