@@ -260,6 +260,7 @@ def test_a_model_follows_its_versions_but_for_a_prediction_that_is_typed(page):
     page.clock.fast_forward(TICK)
     expect(versions.first.get_by_role("button", name="Activate")).to_be_visible()
     shown["it"] = newer | {"status": "ready", "currently_active": True, "target_column": "titer"}
+    shown["versions"] = [shown["it"], version | {"currently_active": False}]
     page.clock.fast_forward(TICK)
     expect(page.locator("main dl")).to_contain_text("titer")
     expect(volume).to_have_value("3")
