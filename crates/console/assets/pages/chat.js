@@ -43,7 +43,7 @@ export function chat(id) {
     return h("div", null, it.messages.map((/** @type {Api["AgentMessage"]} */ one) => message(one, id, reverts)));
   });
   messages.classList.add("chat");
-  return [h("p", null, h("a", { href: "#/chat" }, "← Chats")), title, messages, question(id, messages)];
+  return [h("p", { class: "crumbs" }, h("a", { href: "#/chat" }, "← Chats")), title, messages, question(id, messages)];
 }
 
 /**
@@ -167,6 +167,8 @@ function question(chat, place) {
       shown.classList.remove("asking");
     } catch (error) {
       show(told, failure(error));
+      // To ask once more takes no typing.
+      prompt.value ||= asked;
     }
     ask.removeAttribute("disabled");
     stop.setAttribute("hidden", "");
