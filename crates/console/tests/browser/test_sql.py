@@ -45,3 +45,13 @@ def test_counts_are_written_alike_in_every_language(server, browser, session):
     expect(page.locator(".told")).to_contain_text("1,234 rows in", timeout=30_000)
     expect(page.locator(".told")).to_contain_text("of which the first 1,000 are shown")
     context.close()
+
+
+def test_a_cell_without_room_for_its_text_says_it_under_the_pointer(page):
+    page.goto("/#/sql?q=select+repeat%28%27word+%27%2C+60%29+as+long%2C+1+as+short")
+    long = page.locator("tbody td").first
+    long.hover()
+    expect(long).to_have_attribute("title", ("word " * 60))
+    short = page.locator("tbody td").last
+    short.hover()
+    assert short.get_attribute("title") is None
