@@ -15,7 +15,25 @@ const MOST = 10_000;
 
 /** @typedef {{table: Table, all: Table[], isWritable: boolean, asOf: () => string | null, changed: () => void}} Of */
 
-/** @param {Of} of */
+/** @param {Map<any, any>} chosen @param {any} key @param {any} row @param {boolean} isChosen */
+function choose(chosen, key, row, isChosen) {
+  if (!isChosen) {
+    chosen.delete(key);
+  } else if (chosen.size < MOST) {
+    chosen.set(key, row);
+  }
+}
+
+/** Marks the box for all rows of a page. @param {HTMLInputElement} every @param {number} chosen @param {number} all */
+function mark(every, chosen, all) {
+  every.checked = chosen > 0 && chosen === all;
+  every.indeterminate = chosen > 0 && chosen < all;
+}
+
+/**
+ * The boxes of rows, over all pages, and what may be done with those that are chosen.
+ * @param {Of} of
+ */
 export function selection(of) {
   const { table } = of;
   const [key, label] = [keyOf(table), labelOf(table)];
@@ -25,9 +43,7 @@ export function selection(of) {
   let boxes = [];
   const every = h("input", { type: "checkbox", "aria-label": "Choose every row of this page" });
   const draw = () => {
-    const here = boxes.filter(({ row }) => chosen.has(row[key])).length;
-    every.checked = here > 0 && here === boxes.length;
-    every.indeterminate = here > 0 && here < boxes.length;
+    mark(every, boxes.filter(({ row }) => chosen.has(row[key])).length, boxes.length);
     const hadFocus = bar.element.contains(document.activeElement);
     bar.draw();
     if (hadFocus && bar.element.hidden) {
@@ -41,13 +57,8 @@ export function selection(of) {
     every.focus();
   };
   const bar = actions(of, chosen, clear);
-  /** @param {any} row @param {HTMLInputElement} box @param {boolean} isChosen */
-  const set = (row, box, isChosen) => {
-    if (isChosen && chosen.size < MOST) {
-      chosen.set(row[key], row);
-    } else if (!isChosen) {
-      chosen.delete(row[key]);
-    }
+  const set = (/** @type {any} */ row, /** @type {HTMLInputElement} */ box, /** @type {boolean} */ isChosen) => {
+    choose(chosen, row[key], row, isChosen);
     box.checked = chosen.has(row[key]);
   };
   every.addEventListener("change", () => {
@@ -67,13 +78,13 @@ export function selection(of) {
     },
     /** The box of a row. @param {any} row */
     box: (row) => {
-      const box = h("input", { type: "checkbox", checked: chosen.has(row[key]), "aria-label": `Choose ${row[label] ?? row[key]}` });
-      box.addEventListener("change", () => {
+      const change = () => {
         set(row, box, box.checked);
         draw();
-      });
+      };
       // Two clicks on a box are not the double click that edits its cell.
-      box.addEventListener("dblclick", (event) => event.stopPropagation());
+      const dblclick = (/** @type {Event} */ event) => event.stopPropagation();
+      const box = h("input", { type: "checkbox", checked: chosen.has(row[key]), "aria-label": `Choose ${row[label] ?? row[key]}`, change, dblclick });
       boxes = [...boxes.filter((it) => it.row !== row), { row, box }];
       return box;
     },
