@@ -15,13 +15,21 @@ const MOST = 10_000;
 
 /** @typedef {{table: Table, all: Table[], isWritable: boolean, asOf: () => string | null, changed: () => void}} Of */
 
-/** @param {Map<any, any>} chosen @param {any} key @param {any} row @param {boolean} isChosen */
+/** Returns whether the row is chosen now. @param {Map<any, any>} chosen @param {any} key @param {any} row @param {boolean} isChosen */
 function choose(chosen, key, row, isChosen) {
   if (!isChosen) {
     chosen.delete(key);
   } else if (chosen.size < MOST) {
     chosen.set(key, row);
   }
+  return chosen.has(key);
+}
+
+/** @param {string} name @param {boolean} isChosen @param {() => void} change */
+function boxFor(name, isChosen, change) {
+  // Two clicks on a box are not the double click that edits its cell.
+  const dblclick = (/** @type {Event} */ event) => event.stopPropagation();
+  return h("input", { type: "checkbox", checked: isChosen, "aria-label": `Choose ${name}`, change, dblclick });
 }
 
 /** Marks the box for all rows of a page. @param {HTMLInputElement} every @param {number} chosen @param {number} all */
@@ -50,20 +58,14 @@ export function selection(of) {
       every.focus();
     }
   };
-  const clear = () => {
+  const bar = actions(of, chosen, () => {
     chosen.clear();
     boxes.forEach(({ box }) => (box.checked = false));
     draw();
     every.focus();
-  };
-  const bar = actions(of, chosen, clear);
-  const set = (/** @type {any} */ row, /** @type {HTMLInputElement} */ box, /** @type {boolean} */ isChosen) => {
-    choose(chosen, row[key], row, isChosen);
-    box.checked = chosen.has(row[key]);
-  };
+  });
   every.addEventListener("change", () => {
-    const isChosen = every.checked;
-    boxes.forEach(({ row, box }) => set(row, box, isChosen));
+    boxes.forEach(({ row, box }) => (box.checked = choose(chosen, row[key], row, every.checked)));
     draw();
   });
   return {
@@ -78,13 +80,10 @@ export function selection(of) {
     },
     /** The box of a row. @param {any} row */
     box: (row) => {
-      const change = () => {
-        set(row, box, box.checked);
+      const box = boxFor(String(row[label] ?? row[key]), chosen.has(row[key]), () => {
+        box.checked = choose(chosen, row[key], row, box.checked);
         draw();
-      };
-      // Two clicks on a box are not the double click that edits its cell.
-      const dblclick = (/** @type {Event} */ event) => event.stopPropagation();
-      const box = h("input", { type: "checkbox", checked: chosen.has(row[key]), "aria-label": `Choose ${row[label] ?? row[key]}`, change, dblclick });
+      });
       boxes = [...boxes.filter((it) => it.row !== row), { row, box }];
       return box;
     },
