@@ -136,16 +136,25 @@ function figures(output, chat) {
   });
 }
 
+/** What was typed while the first answer of a chat came, for the page of that chat. @type {string | null} */
+let carried = null;
+
 /**
  * The form that asks. The answer is shown as it comes.
  * @param {string | null} chat
  * @param {HTMLElement} place
  */
 function question(chat, place) {
-  const prompt = h("textarea", { rows: 3, required: true, "aria-label": "Question", placeholder: "Which samples grew fastest?" });
+  const prompt = h("textarea", { class: "prose", rows: 3, required: true, "aria-label": "Question", placeholder: "Which samples grew fastest?" });
+  if (carried !== null) {
+    prompt.value = carried;
+    carried = null;
+    // Once the page is there, and has had the focus.
+    setTimeout(() => prompt.focus());
+  }
   const ask = h("button", { class: "primary" }, "Ask");
   const stop = h("button", { type: "button", hidden: true }, "Stop");
-  const bar = h("p", { class: "bar" }, ask, stop);
+  const bar = h("p", { class: "bar" }, ask, stop, h("small", { class: "quiet" }, "Ctrl+Enter asks, too."));
   const begin = async (/** @type {Event} */ event) => {
     event.preventDefault();
     const asked = prompt.value;
@@ -162,6 +171,7 @@ function question(chat, place) {
       const now = await answer(asked, chat, { calls, told, stop: ending.signal });
       // Whoever has gone to another page meanwhile stays there.
       if (now && now !== chat && place.isConnected) {
+        [carried, prompt.value] = [prompt.value, ""];
         location.hash = `#/chat/${now}`;
       }
       shown.classList.remove("asking");

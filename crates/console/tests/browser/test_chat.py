@@ -137,6 +137,23 @@ def test_an_answer_is_formatted_and_only_addresses_of_the_web_become_links(page)
     check_fits_a_phone(page)
 
 
+def test_what_is_typed_while_the_first_answer_comes_is_of_the_same_chat(page):
+    page.goto("/#/chat")
+    ask(page, f"say:{'word ' * 20}")
+    question = page.get_by_role("textbox", name="Question")
+    question.fill("and the next one")
+    expect(page).to_have_url(re.compile(r"#/chat/[0-9a-f-]+$"))
+    # Nobody is asked about it, and the next letter goes where the last one went.
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(question).to_have_value("and the next one")
+    expect(question).to_be_focused()
+    address = page.url
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_label("You")).to_have_count(2)
+    expect(page.get_by_role("button", name="Ask")).to_be_enabled()
+    assert page.url == address
+
+
 def test_a_chat_is_continued_and_deleted_by_its_name(page):
     page.goto("/#/chat")
     ask(page, f"{HOSTILE} first")
