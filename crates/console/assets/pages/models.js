@@ -24,6 +24,11 @@ function figure(value) {
   return value === null || value === undefined ? "" : Number(value.toPrecision(4));
 }
 
+/** When a version was trained. One that failed or was cancelled ended, too. @param {Api["MlModel"]} it */
+function trained(it) {
+  return time(it.status === "ready" ? it.training_completed_at : null);
+}
+
 /** The list of models and datasets. */
 export function models() {
   const [sets, make] = [h("div", null), h("div", null)];
@@ -34,7 +39,7 @@ export function models() {
       badge(it.status),
       it.target_column,
       it.problem_type ?? "",
-      time(it.training_completed_at),
+      trained(it),
     ];
     const columns = ["Model", "Newest version", "Status", "Predicts", "Kind", "Trained"];
     return grid(columns, (await get("/ml-models")).map(row), `There is no model yet.${may("write") ? " Create a dataset below, then train one on it." : ""}`);
@@ -149,9 +154,9 @@ function head(it, dataset) {
       ["Version", it.version_number],
       ["Predicts", it.target_column],
       ["Kind", it.problem_type ?? "–"],
-      ["Dataset", dataset ? `${dataset.name} (${counted(dataset.row_count, "row")})` : "deleted"],
+      ["Dataset", dataset ? `${dataset.name} (${counted(dataset.row_count, "row")})` : "deleted, or kept to a group"],
       ["Quality", PRESETS.find(([preset]) => preset === it.quality_preset)?.[1] ?? it.quality_preset],
-      ["Trained", time(it.training_completed_at)],
+      ["Trained", trained(it)],
     ]),
   );
 }
@@ -363,7 +368,7 @@ function list(it, versions, draw) {
     version.version_number,
     badge(version.status),
     metric(version),
-    time(version.training_completed_at),
+    trained(version),
     version.currently_active
       ? "active"
       : version.status === "ready"

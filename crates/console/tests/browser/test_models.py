@@ -152,6 +152,12 @@ def test_the_active_version_predicts_after_a_later_training_failed(page):
     expect(page.locator("h1 .badge")).to_have_text("ready")
     expect(page.get_by_role("button", name="Predict")).to_be_visible()
     expect(page.locator(".failure")).to_have_text("The training of version 3 failed: too few rows")
+    # It ended, and is not trained.
+    versions = section(page, "Versions").locator("tbody tr")
+    expect(versions.first).not_to_contain_text("2026-03-01")
+    expect(versions.nth(1)).to_contain_text("2026-03-01 12:00 UTC")
+    # The dataset is another table's, or deleted: the server says the same of both.
+    expect(page.locator("main dl")).to_contain_text("deleted, or kept to a group")
 
 
 def test_a_further_version_of_a_model_is_trained(server, page):
