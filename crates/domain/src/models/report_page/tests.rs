@@ -103,7 +103,10 @@ fn a_version_that_is_active_says_so_once() {
     let mut version = version("wine");
     version.is_active = true;
     let page = report_page(&version, None, &result());
-    assert!(page.contains("Version 3 · active · predicts wine"), "{page}");
+    assert!(
+        page.contains("Version 3 · active · predicts wine"),
+        "{page}"
+    );
 }
 
 #[test]
