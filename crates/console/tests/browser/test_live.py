@@ -218,7 +218,7 @@ def test_a_job_follows_its_changes_but_for_parts_in_which_somebody_works(server,
 def test_files_of_a_run_come_and_go_but_the_chosen_one_stays(server, page):
     instrument = server.call("POST", "/instruments", {"name": "Reader of runs"})["id"]
     chosen = server.upload("first of a run.csv", b"well,od\n", instrument)
-    job = server.call("POST", "/jobs", {"name": "job of files", "code": "print(1)\n"})["id"]
+    job = server.call("POST", "/jobs", {"name": "job that reads one", "code": "print(1)\n"})["id"]
     page.goto(f"/#/jobs/{job}")
     files = page.get_by_role("combobox", name="File", exact=True)
     files.select_option(chosen)
