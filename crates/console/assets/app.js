@@ -43,38 +43,57 @@ const GROUPS = [
   ["Organization", ["admin"]],
 ];
 
+/** Administrators read on the page of the chat what has to be set. @param {string} path */
+function isOffered(path) {
+  return path !== "chat" || missing("agent") === null || may("admin");
+}
+
 /** @param {Api["Me"]} me */
 function frame(me) {
   signedInAs(me);
   const main = h("main", { id: "main", tabindex: "-1" });
-  const link = (/** @type {string} */ path) => h("a", { href: `#/${path}` }, PAGES[path].name);
-  // Administrators read on the page of the chat what has to be set.
-  const isOffered = (/** @type {string} */ path) => path !== "chat" || missing("agent") === null || may("admin");
   const offered = Object.fromEntries(Object.entries(PAGES).filter(([path]) => isOffered(path)));
-  const links = new Map(Object.keys(offered).map((path) => [path, link(path)]));
-  const leave = async () => {
-    if (!(await mayLeave())) {
-      return;
-    }
-    const clear = () => ended();
-    try {
-      await call("DELETE", "/session");
-      clear();
-    } catch (error) {
-      if (error instanceof ApiError && error.status === 401) {
-        clear();
-      } else {
-        show(main, failure(error));
-      }
-    }
+  const { menu, nav, mark } = navigation(offered);
+  const draw = drawing(main, mark);
+  const find = h("button", { type: "button", class: "find", title: "Ctrl+K", click: () => palette(offered) }, "Search…", h("kbd", { "aria-hidden": "true" }, "Ctrl K"));
+  whenEnded(() => again(me));
+  shortcuts(offered);
+  follow(() => {
+    draw();
+    main.focus();
+  });
+  show(
+    document.body,
+    h(
+      "header",
+      null,
+      h("a", { class: "skip", href: "#main", click: skip }, "Skip to the page"),
+      h("div", { class: "brand" }, h("strong", null, "labdata"), menu),
+      find,
+      nav,
+      h("div", { class: "who" }, h("span", { title: me.user.email }, me.user.name), h("span", { class: "quiet" }, me.organization.name), h("button", { type: "button", click: () => leave(main) }, "Sign out")),
+    ),
+    main,
+  );
+  draw();
+}
+
+/**
+ * The links to the pages, in groups, and the button that opens them on a phone.
+ * @param {Record<string, {name: string}>} offered
+ */
+function navigation(offered) {
+  const links = new Map(Object.entries(offered).map(([path, { name }]) => [path, h("a", { href: `#/${path}` }, name)]));
+  const group = (/** @type {[string, string[]]} */ [name, paths]) =>
+    h("div", { class: "group" }, h("p", { id: `nav-${name}` }, name), h("ul", { "aria-labelledby": `nav-${name}` }, paths.filter(isOffered).map((path) => h("li", null, links.get(path)))));
+  const nav = h("nav", { "aria-label": "Pages", id: "pages" }, GROUPS.map(group), h("p", null, h("a", { href: "docs/" }, "API reference")));
+  const open = () => {
+    const isOpen = nav.classList.toggle("open");
+    menu.setAttribute("aria-expanded", String(isOpen));
   };
-  /** Numbers the drawings, so that a page that is read slowly does not replace a later one. */
-  let drawing = 0;
-  const draw = () => {
-    turn();
-    const { page: first, one } = parts();
-    const path = PAGES[first] ? first : FIRST;
-    const page = PAGES[path];
+  const menu = h("button", { type: "button", class: "menu", "aria-expanded": "false", "aria-controls": "pages", click: open }, "Menu");
+  /** Marks the page that is shown. @param {string} path */
+  const mark = (path) => {
     for (const [other, element] of links) {
       element.removeAttribute("aria-current");
       if (other === path) {
@@ -83,8 +102,26 @@ function frame(me) {
     }
     nav.classList.remove("open");
     menu.setAttribute("aria-expanded", "false");
+  };
+  return { menu, nav, mark };
+}
+
+/**
+ * A function that draws the page of the address.
+ * @param {HTMLElement} main
+ * @param {(path: string) => void} mark
+ */
+function drawing(main, mark) {
+  /** Numbers the drawings, so that a page that is read slowly does not replace a later one. */
+  let drawn = 0;
+  return () => {
+    turn();
+    const { page: first, one } = parts();
+    const path = PAGES[first] ? first : FIRST;
+    const page = PAGES[path];
+    mark(path);
     titled(one ? null : page.name);
-    const mine = ++drawing;
+    const mine = ++drawn;
     const put = (/** @type {Page} */ loaded) => show(main, ...(one && loaded.one ? loaded.one(one) : loaded.all()));
     const known = LOADED.get(path);
     if (known) {
@@ -97,25 +134,18 @@ function frame(me) {
       (loaded) => {
         LOADED.set(path, loaded);
         // Another page may have been chosen in the meantime.
-        if (mine === drawing) {
+        if (mine === drawn) {
           put(loaded);
           (window.requestIdleCallback ?? setTimeout)(readAhead);
         }
       },
-      () => mine === drawing && show(main, failure("The page cannot be read. Is the platform running? Then load it again.")),
+      () => mine === drawn && show(main, failure("The page cannot be read. Is the platform running? Then load it again.")),
     );
   };
-  const open = () => {
-    const isOpen = nav.classList.toggle("open");
-    menu.setAttribute("aria-expanded", String(isOpen));
-  };
-  const group = (/** @type {[string, string[]]} */ [name, paths]) =>
-    h("div", { class: "group" }, h("p", { id: `nav-${name}` }, name), h("ul", { "aria-labelledby": `nav-${name}` }, paths.filter(isOffered).map((path) => h("li", null, links.get(path)))));
-  const menu = h("button", { type: "button", class: "menu", "aria-expanded": "false", "aria-controls": "pages", click: open }, "Menu");
-  const find = h("button", { type: "button", class: "find", title: "Ctrl+K", click: () => palette(offered) }, "Search…", h("kbd", { "aria-hidden": "true" }, "Ctrl K"));
-  const nav = h("nav", { "aria-label": "Pages", id: "pages" }, GROUPS.map(group), h("p", null, h("a", { href: "docs/" }, "API reference")));
-  whenEnded(() => again(me));
-  shortcuts(offered);
+}
+
+/** Follows the address, unless somebody stays for the sake of unsaved text. @param {() => void} arrived */
+function follow(arrived) {
   let before = location.hash;
   window.onhashchange = async () => {
     const wanted = location.hash;
@@ -131,25 +161,27 @@ function frame(me) {
       history.pushState(null, "", wanted);
     }
     before = wanted;
-    draw();
-    main.focus();
+    arrived();
   };
   // A step within a page's view changes the address without leading to another page.
   moved(() => (before = location.hash));
-  show(
-    document.body,
-    h(
-      "header",
-      null,
-      h("a", { class: "skip", href: "#main", click: skip }, "Skip to the page"),
-      h("div", { class: "brand" }, h("strong", null, "labdata"), menu),
-      find,
-      nav,
-      h("div", { class: "who" }, h("span", { title: me.user.email }, me.user.name), h("span", { class: "quiet" }, me.organization.name), h("button", { type: "button", click: leave }, "Sign out")),
-    ),
-    main,
-  );
-  draw();
+}
+
+/** Ends the session. @param {HTMLElement} main */
+async function leave(main) {
+  if (!(await mayLeave())) {
+    return;
+  }
+  try {
+    await call("DELETE", "/session");
+    ended();
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 401) {
+      ended();
+    } else {
+      show(main, failure(error));
+    }
+  }
 }
 
 /** Reads the modules of every page, so that the next one is there at once and offline. */

@@ -5,6 +5,44 @@ import { h, show } from "./dom.js";
 
 const INDENT = "    ";
 
+/** The text of the line up to the cursor. @param {HTMLTextAreaElement} area */
+function begun(area) {
+  const before = area.value.slice(0, area.selectionStart);
+  return before.slice(before.lastIndexOf("\n") + 1);
+}
+
+/** Replaces what is selected. @param {HTMLTextAreaElement} area @param {string} words */
+function put(area, words) {
+  area.setRangeText(words, area.selectionStart, area.selectionEnd, "end");
+  area.dispatchEvent(new Event("input"));
+}
+
+/** Lets Tab and Enter indent. After Escape, Tab leaves the field. @param {HTMLTextAreaElement} area */
+function indenting(area) {
+  let isLeaving = false;
+  area.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") {
+      isLeaving = true;
+      return;
+    }
+    const line = begun(area);
+    if (event.key === "Tab" && !isLeaving && !event.ctrlKey && !event.altKey) {
+      event.preventDefault();
+      if (!event.shiftKey) {
+        put(area, INDENT.slice(line.length % INDENT.length));
+      } else if (line.startsWith(" ") && line.trim() === "") {
+        area.setSelectionRange(area.selectionStart - Math.min(INDENT.length, line.length), area.selectionStart);
+        put(area, "");
+      }
+    } else if (event.key === "Enter" && !event.ctrlKey && !event.metaKey) {
+      event.preventDefault();
+      const indent = /^ */.exec(line)?.[0] ?? "";
+      put(area, `\n${indent}${/:\s*(?:#.*)?$/.test(line) ? INDENT : ""}`);
+    }
+    isLeaving = false;
+  });
+}
+
 /** @param {string} text */
 export function editor(text) {
   const rows = Math.min(40, Math.max(10, text.split("\n").length + 1));
@@ -14,7 +52,6 @@ export function editor(text) {
   const colors = h("pre", { class: "code", "aria-hidden": "true" });
   const hint = h("small", { class: "quiet" }, "Tab indents; press Escape first to leave the field by Tab.");
   let wrong = 0;
-  let isLeaving = false;
   const draw = () => {
     const count = area.value.split("\n").length;
     const line = (/** @type {number} */ number) => (number === wrong ? h("mark", null, `${number}\n`) : `${number}\n`);
@@ -26,37 +63,12 @@ export function editor(text) {
     numbers.scrollTop = colors.scrollTop = area.scrollTop;
     colors.scrollLeft = area.scrollLeft;
   };
-  const put = (/** @type {string} */ words) => {
-    area.setRangeText(words, area.selectionStart, area.selectionEnd, "end");
-    area.dispatchEvent(new Event("input"));
-  };
   area.addEventListener("input", () => {
     wrong = 0;
     draw();
   });
   area.addEventListener("scroll", follow);
-  area.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") {
-      isLeaving = true;
-      return;
-    }
-    const before = area.value.slice(0, area.selectionStart);
-    const line = before.slice(before.lastIndexOf("\n") + 1);
-    if (event.key === "Tab" && !isLeaving && !event.ctrlKey && !event.altKey) {
-      event.preventDefault();
-      if (!event.shiftKey) {
-        put(INDENT.slice(line.length % INDENT.length));
-      } else if (line.startsWith(" ") && line.trim() === "") {
-        area.setSelectionRange(area.selectionStart - Math.min(INDENT.length, line.length), area.selectionStart);
-        put("");
-      }
-    } else if (event.key === "Enter" && !event.ctrlKey && !event.metaKey) {
-      event.preventDefault();
-      const indent = /^ */.exec(line)?.[0] ?? "";
-      put(`\n${indent}${/:\s*(?:#.*)?$/.test(line) ? INDENT : ""}`);
-    }
-    isLeaving = false;
-  });
+  indenting(area);
   draw();
   return {
     element: h("div", { class: "editor" }, h("div", { class: "lines-and-text" }, numbers, colors, area), hint),

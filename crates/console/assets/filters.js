@@ -87,6 +87,26 @@ export function texts(of, suffix, text) {
   return isText ? [...new Set(suffix === "__in" ? all.flatMap((it) => [it, it.trim()]) : all)] : all.map((it) => it.trim());
 }
 
+/** A condition of the address in words. @param {string} name @param {string} text @param {ReturnType<typeof columnsOf>} columns */
+function wordsOf(name, text, columns) {
+  const { column, suffix } = split(name, columns);
+  const condition = CONDITIONS.find(([, it]) => it === suffix)?.[0] ?? "is";
+  return `${column.replace("__", " → ")} ${condition}${suffix === "__isnull" ? "" : ` ${text}`}`;
+}
+
+/**
+ * Fails if a text is no value of a column. Those of references are names, which are looked up later.
+ * @param {Column} of
+ * @param {string} name
+ * @param {string} suffix
+ * @param {string} text
+ */
+function check(of, name, suffix, text) {
+  if (!["__isnull", "__contains"].includes(suffix) && of.foreign_key_table_name === null) {
+    texts(of, suffix, text).forEach((it) => parsed({ ...of, name }, it));
+  }
+}
+
 /**
  * The conditions as chips, and a form that adds one.
  * @param {Table} table
@@ -115,13 +135,8 @@ export function filterBar(table, all, changed) {
   };
   const draw = () => {
     const all = [...values()].filter(([name]) => !name.startsWith("_"));
-    const chip = (/** @type {[string, string]} */ [name, text]) => {
-      const { column, suffix } = split(name, columns);
-      const condition = CONDITIONS.find(([, it]) => it === suffix)?.[0] ?? "is";
-      const words = `${column.replace("__", " → ")} ${condition}${suffix === "__isnull" ? "" : ` ${text}`}`;
-      return h("li", { class: "chip" }, words, h("button", { type: "button", "aria-label": `Remove the filter ${words}`, click: () => set({ [name]: null }) }, "×"));
-    };
-    show(chips, ...all.map(chip));
+    const chip = (/** @type {string} */ words, /** @type {string} */ name) => h("li", { class: "chip" }, words, h("button", { type: "button", "aria-label": `Remove the filter ${words}`, click: () => set({ [name]: null }) }, "×"));
+    show(chips, ...all.map(([name, text]) => chip(wordsOf(name, text, columns), name)));
     chips.hidden = all.length === 0;
   };
   const add = (/** @type {Event} */ event) => {
@@ -132,10 +147,7 @@ export function filterBar(table, all, changed) {
       return;
     }
     try {
-      const of = /** @type {Column} */ (columns.get(column.value));
-      if (!isEmpty && kind.value !== "__contains" && of.foreign_key_table_name === null) {
-        texts(of, kind.value, value.value).forEach((it) => parsed({ ...of, name: column.value }, it));
-      }
+      check(/** @type {Column} */ (columns.get(column.value)), column.value, kind.value, value.value);
     } catch (error) {
       show(told, failure(error));
       return;

@@ -182,13 +182,17 @@ export function shown(value, type) {
   return exact === short ? short : h("span", { class: "rounded", title: exact }, short);
 }
 
+/** An instant to the minute. @param {string} value */
+export function minute(value) {
+  return instant(value).replace(/(\d\d:\d\d):\d\d(?:\.\d+)?/, "$1");
+}
+
 /**
  * When something happened on the platform, to the minute; the title has the rest.
  * @param {string | null | undefined} value
  */
 export function time(value) {
-  const words = value && instant(value).replace(/(\d\d:\d\d):\d\d(?:\.\d+)?/, "$1");
-  return value ? h("time", { datetime: value, title: value }, words) : h("span", { class: "quiet" }, "–");
+  return value ? h("time", { datetime: value, title: value }, minute(value)) : h("span", { class: "quiet" }, "–");
 }
 
 /**

@@ -36,9 +36,16 @@ export function grid(columns, rows, empty, name) {
     h("th", { scope: "col", class: kind(index) }, name);
   // Pages with several tables need a name for each.
   const names = columns.map((column) => (typeof column === "string" ? column : column.textContent)).filter(Boolean);
+  // What a cell has no room for is said under the pointer.
+  const whole = (/** @type {any} */ { target }) => {
+    const cut = target.closest("td, th");
+    if (cut && !cut.title && cut.scrollWidth > cut.clientWidth) {
+      cut.title = cut.textContent;
+    }
+  };
   return h(
     "div",
-    { class: "scroll", tabindex: "0", role: "region", "aria-label": name ?? `Table of ${names.join(", ")}` },
+    { class: "scroll", pointerover: whole, tabindex: "0", role: "region", "aria-label": name ?? `Table of ${names.join(", ")}` },
     h(
       "table",
       null,

@@ -72,7 +72,9 @@ function blocks(lines, depth) {
     } else if (isTable(lines, at)) {
       const rows = take((it) => it.includes("|")).map(cells);
       const width = rows[0].length;
-      const body = rows.slice(2).map((row) => Array.from({ length: width }, (_, index) => h("span", null, inline(row[index] ?? ""))));
+      const isRight = (/** @type {number} */ index) => /^-+:$/.test(rows[1][index]);
+      const cell = (/** @type {string} */ text, /** @type {number} */ index) => (isRight(index) ? h("td", { class: "number" }, inline(text)) : h("span", null, inline(text)));
+      const body = rows.slice(2).map((row) => Array.from({ length: width }, (_, index) => cell(row[index] ?? "", index)));
       const head = rows[0].map((name) => h("span", null, inline(name)));
       found.push(grid(head, body, "No rows."));
     } else if (QUOTE.test(line) && depth < DEEPEST) {

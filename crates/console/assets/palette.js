@@ -121,6 +121,61 @@ async function rowsOf(table, text, add) {
 }
 
 /**
+ * Entries of which one is chosen.
+ * @param {HTMLElement} input has the focus meanwhile
+ * @param {(entry: Entry) => void} go
+ */
+function listbox(input, go) {
+  const element = h("ul", { id: "found", role: "listbox", "aria-label": "Found" });
+  /** @type {Entry[]} */
+  let entries = [];
+  let chosen = 0;
+  const draw = () => {
+    const line = (/** @type {Entry} */ it, /** @type {number} */ index) =>
+      h(
+        "li",
+        { role: "option", id: `found-${index}`, "aria-selected": String(index === chosen), click: () => go(it), pointermove: () => choose(index) },
+        h("span", { class: "kind" }, it.kind),
+        h("span", { class: "name" }, it.name),
+        it.more ? h("span", { class: "quiet" }, it.more) : null,
+      );
+    show(element, ...entries.map(line));
+    input.setAttribute("aria-activedescendant", entries.length ? `found-${chosen}` : "");
+  };
+  const choose = (/** @type {number} */ index) => {
+    if (index !== chosen) {
+      chosen = index;
+      draw();
+      element.children[chosen]?.scrollIntoView({ block: "nearest" });
+    }
+  };
+  input.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") {
+      event.preventDefault();
+      entries[chosen] && go(entries[chosen]);
+    } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      event.preventDefault();
+      const step = event.key === "ArrowDown" ? 1 : -1;
+      choose((chosen + step + entries.length) % Math.max(entries.length, 1));
+    }
+  });
+  return {
+    element,
+    count: () => entries.length,
+    /** @param {Entry[]} first */
+    begin: (first) => {
+      [entries, chosen] = [first, 0];
+      draw();
+    },
+    /** @param {Entry[]} more */
+    add: (more) => {
+      entries = [...entries, ...more];
+      draw();
+    },
+  };
+}
+
+/**
  * Opens the search.
  * @param {Pages} pages
  * @param {string} [text] what is searched for at first
@@ -134,68 +189,29 @@ export function palette(pages, text = "") {
   everything().catch(() => {});
   const input = h("input", { type: "text", role: "combobox", "aria-label": "Search", "aria-expanded": "true", "aria-controls": "found", "aria-autocomplete": "list", placeholder: "Samples, plates, files, jobs, executions, tables…", autocomplete: "off" });
   input.value = text;
-  const found = h("ul", { id: "found", role: "listbox", "aria-label": "Found" });
   const told = h("p", { class: "quiet", role: "status" });
-  /** @type {Entry[]} */
-  let entries = [];
-  let chosen = 0;
+  const found = listbox(input, (it) => {
+    dialog.close();
+    location.hash = it.to;
+  });
   let number = 0;
-  const draw = () => {
-    const line = (/** @type {Entry} */ it, /** @type {number} */ index) =>
-      h(
-        "li",
-        { role: "option", id: `found-${index}`, "aria-selected": String(index === chosen), click: () => go(it), pointermove: () => choose(index) },
-        h("span", { class: "kind" }, it.kind),
-        h("span", { class: "name" }, it.name),
-        it.more ? h("span", { class: "quiet" }, it.more) : null,
-      );
-    show(found, ...entries.map(line));
-    input.setAttribute("aria-activedescendant", entries.length ? `found-${chosen}` : "");
-  };
-  const choose = (/** @type {number} */ index) => {
-    if (index !== chosen) {
-      chosen = index;
-      draw();
-      found.children[chosen]?.scrollIntoView({ block: "nearest" });
-    }
-  };
-  const go = (/** @type {Entry | undefined} */ it) => {
-    if (it) {
-      dialog.close();
-      location.hash = it.to;
-    }
-  };
   const search = () => {
     const mine = ++number;
     const text = input.value.trim();
-    entries = ofPages(text.toLowerCase(), pages);
-    chosen = 0;
-    draw();
+    found.begin(ofPages(text.toLowerCase(), pages));
     show(told);
     if (text === "") {
       return;
     }
     const add = (/** @type {Entry[]} */ more) => {
       if (mine === number && more.length > 0) {
-        entries = [...entries, ...more];
-        draw();
+        found.add(more);
       }
     };
-    searches(text, () => mine === number, add).then(() => mine === number && entries.length === 0 && show(told, `Nothing is called "${text}".`));
-  };
-  const key = (/** @type {KeyboardEvent} */ event) => {
-    if (event.key === "Enter") {
-      event.preventDefault();
-      go(entries[chosen]);
-    } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
-      event.preventDefault();
-      const step = event.key === "ArrowDown" ? 1 : -1;
-      choose((chosen + step + entries.length) % Math.max(entries.length, 1));
-    }
+    searches(text, () => mine === number, add).then(() => mine === number && found.count() === 0 && show(told, `Nothing is called "${text}".`));
   };
   input.addEventListener("input", search);
-  input.addEventListener("keydown", key);
-  const dialog = h("dialog", { class: "palette", "aria-label": "Search", close: () => dialog.remove() }, input, found, told);
+  const dialog = h("dialog", { class: "palette", "aria-label": "Search", close: () => dialog.remove() }, input, found.element, told);
   document.body.append(dialog);
   dialog.showModal();
   search();

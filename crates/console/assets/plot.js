@@ -126,6 +126,28 @@ function axisLayout(axis, colors, lists) {
   };
 }
 
+/** The group whose color and entry in the legend a curve has. @param {Curve} curve */
+function groupOf(curve) {
+  return curve.group ?? curve.name;
+}
+
+/**
+ * Colors and dashes of the groups, and the curve of each that stands in the legend.
+ * @param {Curve[]} curves
+ * @param {string[]} groups
+ * @param {boolean} isDark
+ */
+function styles(curves, groups, isDark) {
+  const palette = isDark ? COLORS.dark : COLORS.light;
+  return {
+    color: new Map(groups.map((group, index) => [group, palette[index % palette.length]])),
+    dash: new Map(groups.map((group, index) => [group, DASHES[Math.floor(index / palette.length) % DASHES.length]])),
+    // The legend has the line of a group that is seen best.
+    leaders: new Map([...curves].reverse().sort((a, b) => Number(a.isPinned ?? false) - Number(b.isPinned ?? false)).map((curve) => [groupOf(curve), curve])),
+    isAnyPinned: curves.some((curve) => curve.isPinned),
+  };
+}
+
 /**
  * What plotly.js draws of curves.
  * @param {Curve[]} curves
@@ -135,19 +157,14 @@ function axisLayout(axis, colors, lists) {
  */
 function figure(curves, x, y, options) {
   const colors = theme();
-  const palette = colors.isDark ? COLORS.dark : COLORS.light;
-  const groups = [...new Set(curves.map((curve) => curve.group ?? curve.name))];
-  const color = new Map(groups.map((group, index) => [group, palette[index % palette.length]]));
-  const dash = new Map(groups.map((group, index) => [group, DASHES[Math.floor(index / palette.length) % DASHES.length]]));
-  const isAnyPinned = curves.some((curve) => curve.isPinned);
-  // The legend has the line of a group that is seen best.
-  const leaders = new Map([...curves].reverse().sort((a, b) => Number(a.isPinned ?? false) - Number(b.isPinned ?? false)).map((curve) => [curve.group ?? curve.name, curve]));
+  const groups = [...new Set(curves.map(groupOf))];
+  const { color, dash, leaders, isAnyPinned } = styles(curves, groups, colors.isDark);
   // plotly.js would put milliseconds on the browser's clock, which jumps twice a year.
   const across = (/** @type {any[]} */ values) =>
     x.type === "category" ? values.map(plain) : x.type === "date" ? values.map((it) => (it === null ? null : clockAt(it, x.zone ?? CALENDAR))) : values;
-  const bands = curves.filter((curve) => curve.band).map((curve) => bandOf({ ...curve, x: across(curve.x) }, shaded(curve, colors.isDark) ?? color.get(curve.group ?? curve.name)));
+  const bands = curves.filter((curve) => curve.band).map((curve) => bandOf({ ...curve, x: across(curve.x) }, shaded(curve, colors.isDark) ?? color.get(groupOf(curve))));
   const lines = curves.map((curve) => {
-    const group = curve.group ?? curve.name;
+    const group = groupOf(curve);
     const shade = shaded(curve, colors.isDark);
     const own = shade ?? color.get(group);
     const mode = options.kind ?? curve.kind ?? (curve.x.length <= MARKED && curves.length <= LEGEND ? "lines+markers" : "lines");
@@ -167,34 +184,55 @@ function figure(curves, x, y, options) {
       ...(curve.text ? { text: curve.text.map(plain), hoverinfo: "text" } : { customdata: curve.values, hovertemplate: template(curve, x, (curve.isSecond && options.second) || y, options.plate) }),
     };
   });
-  const isLog = (/** @type {Curve} */ curve) => (curve.isSecond ? options.second : y)?.type === "log";
-  // A line is drawn between two points: one by itself has a mark, and the spread of its band as an error bar.
-  const lone = lines.flatMap((line, index) => {
+  const lone = marksOf(curves, lines, (curve) => (curve.isSecond ? options.second : y)?.type === "log");
+  const traces = [...bands, ...lines, ...lone.map((it) => it.trace)];
+  const owners = [...bands.map(() => null), ...curves.keys(), ...lone.map((it) => it.index)];
+  const layout = layoutOf(curves, x, y, options, groups.length);
+  return { traces, owners, layout, config: { displayModeBar: false, doubleClick: "reset", responsive: false } };
+}
+
+/**
+ * A line is drawn between two points: one by itself has a mark, and the spread of its band as an error bar.
+ * @param {Curve[]} curves
+ * @param {any[]} lines a trace for each curve
+ * @param {(curve: Curve) => boolean} isLog
+ */
+function marksOf(curves, lines, isLog) {
+  return lines.flatMap((line, index) => {
     const curve = curves[index];
     const found = line.mode === "lines" ? lonePoints(curve.x, curve.y, isLog(curve)) : [];
     const of = (/** @type {any[] | undefined} */ values) => values && found.map((it) => values[it]);
     const error = curve.band ? { error_y: { type: "data", array: found.map((it) => curve.band?.high[it] - curve.y[it]), color: line.marker.color, thickness: 1 } } : {};
     return found.length ? [{ index, trace: { ...line, mode: "markers", showlegend: false, x: of(line.x), y: of(curve.y), text: of(curve.text), customdata: of(curve.values), ...error } }] : [];
   });
-  const traces = [...bands, ...lines, ...lone.map((it) => it.trace)];
-  const owners = [...bands.map(() => null), ...curves.keys(), ...lone.map((it) => it.index)];
-  const layout = {
+}
+
+/**
+ * @param {Curve[]} curves
+ * @param {Axis} x
+ * @param {Axis} y
+ * @param {Options} options
+ * @param {number} groups how many there are
+ */
+function layoutOf(curves, x, y, options, groups) {
+  const colors = theme();
+  const ys = curves.map((it) => it.y);
+  return {
     margin: options.plate ? { l: 36, r: 8, t: 48, b: 8 } : { l: 60, r: 16, t: 16, b: 48 },
     paper_bgcolor: colors.ground,
     plot_bgcolor: colors.ground,
     font: { color: colors.text, family: "system-ui, sans-serif", size: 13 },
     hovermode: "closest",
     hoverlabel: { font: { family: "system-ui, sans-serif" } },
-    showlegend: groups.length > 1 && groups.length <= LEGEND,
+    showlegend: groups > 1 && groups <= LEGEND,
     // Beside the plot of a phone it would leave no room for the curves, and beside a second axis it would lie on its numbers.
     legend: { bgcolor: "transparent", ...(innerWidth < PHONE ? { orientation: "h", y: -0.25 } : options.second ? { orientation: "h", y: 1.02, yanchor: "bottom" } : {}) },
     dragmode: "zoom",
     xaxis: { ...axisLayout(x, colors, x.type === "linear" || x.type === "log" ? curves.map((it) => it.x) : []), ...(options.plate ? { showgrid: false, side: "top" } : {}) },
-    yaxis: { ...axisLayout({ ...y, title: upright(y.title) }, colors, curves.map((it) => it.y)), ...(options.plate ? { showgrid: false } : {}) },
-    ...(options.second ? { yaxis2: { ...axisLayout(options.second, colors, curves.map((it) => it.y)), overlaying: "y", side: "right", showgrid: false } } : {}),
+    yaxis: { ...axisLayout({ ...y, title: upright(y.title) }, colors, ys), ...(options.plate ? { showgrid: false } : {}) },
+    ...(options.second ? { yaxis2: { ...axisLayout(options.second, colors, ys), overlaying: "y", side: "right", showgrid: false } } : {}),
     shapes: options.plate ? wells(x, y, colors.line) : [],
   };
-  return { traces, owners, layout, config: { displayModeBar: false, doubleClick: "reset", responsive: false } };
 }
 
 /**
@@ -207,7 +245,7 @@ function figure(curves, x, y, options) {
 function template(curve, x, y, plate) {
   // A template has places of its own for values.
   const line = (/** @type {string} */ text) => plain(text).replaceAll("%{", "%\u200b{");
-  const about = (curve.about ?? [curve.group ?? curve.name]).map(line);
+  const about = (curve.about ?? [groupOf(curve)]).map(line);
   const values = plate
     ? [`${line(plate.x)}: %{customdata[0]${plate.isTime ? "" : ":.6~g"}}`, `${line(plate.y)}: %{customdata[1]:.6~g}`]
     : [`${line(x.title)}: %{x}`, `${line(y.title)}: %{y}`];

@@ -99,6 +99,8 @@ export function reference(other, value, text) {
   return { input, list, value: held };
 }
 
+/** @typedef {{column: Column, value: () => Promise<any>, before: string, input: HTMLInputElement, problem: HTMLElement, element: HTMLElement}} RowField */
+
 /**
  * @param {Table} table
  * @param {Table[]} all
@@ -111,13 +113,14 @@ export function rowForm(table, all, row, names, done) {
   const isGenerated = key === "id" && row === null;
   const columns = written(table).filter((it) => !(it.name === key && (row !== null || isGenerated)));
   const told = h("div", { "aria-live": "polite" });
+  /** @type {RowField[]} */
   const fields = columns.map((column) => {
     const value = row ? row[column.name] : column.default;
     const made = field(column, all, value, names.get(column.name)?.get(value));
     const problem = h("small", { class: "failure" });
     const needed = column.is_nullable || column.default !== null ? null : " (required)";
     const element = h("label", null, h("span", null, title(table, column.name), needed), made.input, made.list, problem);
-    return { column, value: made.value, before: made.input.value, input: made.input, problem, element };
+    return { column, value: made.value, before: made.input.value, input: /** @type {HTMLInputElement} */ (made.input), problem, element };
   });
   const go = h("button", { class: "primary" }, row ? "Save the change" : "Add the row");
   const submit = once(go, told, async () => {
@@ -125,48 +128,16 @@ export function rowForm(table, all, row, names, done) {
       show(it.problem);
       it.input.removeAttribute("aria-invalid");
     }
-    /** @type {Record<string, any>} */
-    const values = row ? identity(table, row) : {};
-    const known = Object.keys(values).length;
     try {
-      for (const it of fields) {
-        // A new row takes the default of a column whose field is left empty, a change only what was changed.
-        if (row ? it.input.value !== it.before : it.input.value.trim() !== "") {
-          values[it.column.name] = await it.value().catch((/** @type {any} */ error) => {
-            throw { problems: [{ path: `tables[0].rows[0].${it.column.name}`, message: error.message }] };
-          });
-        }
-      }
-      if (row && Object.keys(values).length === known) {
-        throw new Error("Nothing was changed.");
-      }
-      const result = await writeRows(table, row ? "update" : "insert", [values]);
+      const result = await writeRows(table, row ? "update" : "insert", [await valuesOf(table, row, fields)]);
       const leave = () => (location.hash = address("tables", table.name));
       undoable(row ? "The change is saved." : "The row is added.", result.job_execution_id, row ? () => done(row[key]) : leave);
       done(result.tables[0].ids[0]);
     } catch (error) {
-      tell(error);
+      tell(error, row !== null, fields, told);
       return false;
     }
   });
-  const tell = (/** @type {any} */ error) => {
-    const changed = (error.problems ?? []).map((/** @type {any} */ problem) => IN_THE_MEANTIME.get(problem.code)).find(Boolean);
-    if (row && changed) {
-      show(told, failure(changed));
-      return;
-    }
-    const left = (error.problems ?? []).filter((/** @type {any} */ problem) => {
-      const of = fields.find((it) => problem.path === `tables[0].rows[0].${it.column.name}`);
-      if (of) {
-        show(of.problem, problem.message);
-        of.input.setAttribute("aria-invalid", "true");
-        of.input.focus();
-      }
-      return !of;
-    });
-    const isTold = (error.problems ?? []).length > 0 && left.length === 0;
-    show(told, isTold ? failure("Nothing was written. See the fields.") : failure(error));
-  };
   return h(
     "form",
     { class: "row-form", submit },
@@ -174,4 +145,52 @@ export function rowForm(table, all, row, names, done) {
     h("p", { class: "pages" }, go),
     told,
   );
+}
+
+/**
+ * What is written of a row. A new one takes the default of a column whose field is left empty, a change only what was changed.
+ * @param {Table} table
+ * @param {any | null} row
+ * @param {RowField[]} fields
+ */
+async function valuesOf(table, row, fields) {
+  /** @type {Record<string, any>} */
+  const values = row ? identity(table, row) : {};
+  const given = fields.filter((it) => (row ? it.input.value !== it.before : it.input.value.trim() !== ""));
+  if (row && given.length === 0) {
+    throw new Error("Nothing was changed.");
+  }
+  for (const it of given) {
+    values[it.column.name] = await it.value().catch((/** @type {any} */ error) => {
+      throw { problems: [{ path: `tables[0].rows[0].${it.column.name}`, message: error.message }] };
+    });
+  }
+  return values;
+}
+
+/**
+ * Says why nothing was written: beside the fields that the problems concern, or below them all.
+ * @param {any} error
+ * @param {boolean} isChange
+ * @param {RowField[]} fields
+ * @param {HTMLElement} told
+ */
+function tell(error, isChange, fields, told) {
+  /** @type {any[]} */
+  const problems = error.problems ?? [];
+  const changed = problems.map((problem) => IN_THE_MEANTIME.get(problem.code)).find(Boolean);
+  if (isChange && changed) {
+    show(told, failure(changed));
+    return;
+  }
+  const left = problems.filter((problem) => {
+    const of = fields.find((it) => problem.path === `tables[0].rows[0].${it.column.name}`);
+    if (of) {
+      show(of.problem, problem.message);
+      of.input.setAttribute("aria-invalid", "true");
+      of.input.focus();
+    }
+    return !of;
+  });
+  show(told, problems.length > 0 && left.length === 0 ? failure("Nothing was written. See the fields.") : failure(error));
 }

@@ -80,16 +80,8 @@ export function uploads() {
   return place;
 }
 
-/** @param {{id: string, name: string}[]} instruments */
-function zone(instruments) {
-  const lastInstrument = remembered("instrument");
-  const known = instruments.length === 1 ? instruments[0].id : lastInstrument.get();
-  const options = instruments.map((it) => h("option", { value: it.id, selected: it.id === known }, it.name));
-  const ask = instruments.some((it) => it.id === known) ? null : h("option", { value: "", selected: true }, "choose the instrument…");
-  const instrument = h("select", { "aria-label": "Instrument" }, ask, options);
-  const told = h("div", { "aria-live": "polite" });
-  const choose = h("input", { type: "file", multiple: true, "aria-label": "Files" });
-  const list = h("ul", { class: "uploads", "aria-label": "Uploads" });
+/** Uploads one after the other, some of them at a time. */
+function queue() {
   /** @type {(() => Promise<void>)[]} */
   const waiting = [];
   let busy = 0;
@@ -102,6 +94,36 @@ function zone(instruments) {
       next();
     }
   };
+  return (/** @type {() => Promise<void>} */ work) => {
+    waiting.push(work);
+    next();
+  };
+}
+
+/**
+ * The choice of the instrument that files are of: the one before, unless it is the only one.
+ * @param {{id: string, name: string}[]} instruments
+ * @param {() => void} chosen
+ */
+function instrumentChoice(instruments, chosen) {
+  const last = remembered("instrument");
+  const known = instruments.length === 1 ? instruments[0].id : last.get();
+  const options = instruments.map((it) => h("option", { value: it.id, selected: it.id === known }, it.name));
+  const ask = instruments.some((it) => it.id === known) ? null : h("option", { value: "", selected: true }, "choose the instrument…");
+  const choose = () => {
+    last.set(box.value);
+    chosen();
+  };
+  const box = h("select", { "aria-label": "Instrument", change: choose }, ask, options);
+  return box;
+}
+
+/** @param {{id: string, name: string}[]} instruments */
+function zone(instruments) {
+  const told = h("div", { "aria-live": "polite" });
+  const choose = h("input", { type: "file", multiple: true, "aria-label": "Files" });
+  const list = h("ul", { class: "uploads", "aria-label": "Uploads" });
+  const begin = queue();
   const add = (/** @type {Iterable<File>} */ files) => {
     if (instrument.value === "") {
       keep([...dropped, ...files]);
@@ -112,10 +134,17 @@ function zone(instruments) {
     }
     show(told);
     for (const file of files) {
-      waiting.push(entry(list, instrument.value, file));
-      next();
+      begin(entry(list, instrument.value, file));
     }
   };
+  const send = () => {
+    const files = dropped;
+    keep([]);
+    if (files.length > 0) {
+      add(files);
+    }
+  };
+  const instrument = instrumentChoice(instruments, send);
   const over = (/** @type {Event} */ event) => {
     event.preventDefault();
     area.classList.add("over");
@@ -126,21 +155,9 @@ function zone(instruments) {
     leave();
     add(event.dataTransfer.files);
   };
-  const change = () => {
+  choose.addEventListener("change", () => {
     add([...(choose.files ?? [])]);
     choose.value = "";
-  };
-  choose.addEventListener("change", change);
-  const send = () => {
-    const files = dropped;
-    keep([]);
-    if (files.length > 0) {
-      add(files);
-    }
-  };
-  instrument.addEventListener("change", () => {
-    lastInstrument.set(instrument.value);
-    send();
   });
   send();
   const words = h("span", null, "Drop files here, or choose them:");

@@ -90,8 +90,8 @@ async function readers() {
   const known = (await get("/readers")).map((/** @type {Api["Reader"]} */ it) => [it.name, `${it.title} (${it.extensions.join(", ")})`]);
   /** @type {[string, string][]} */
   const first = [
-    ["", "none: files are stored as they are"],
-    ["auto", "auto: the reader that takes the file"],
+    ["", "none: stored as they are"],
+    ["auto", "auto: the one that fits"],
   ];
   return [...first, ...known];
 }

@@ -13,6 +13,8 @@ import { columnList } from "./definition.js";
  * @typedef {import("../column_changes.js").Change} Change
  */
 
+/** @typedef {{table: Table, name: HTMLInputElement, description: HTMLInputElement, access: ReturnType<typeof accessFields>, columns: ReturnType<typeof columnList>["columns"], removed: () => Column[]}} Wanted what the form holds */
+
 /**
  * The form.
  * @param {Table} table
@@ -24,98 +26,27 @@ export function alterTable(table, all, done) {
   const description = input({ value: table.description ?? "" });
   const access = accessFields(table);
   const said = h("div", { "aria-live": "polite" });
-  /** @type {Column[]} */
-  let removed = [];
-  const bin = h("ul", { class: "chips", "aria-label": "Columns to remove" });
-
-  const drawBin = () => {
-    const back = (/** @type {Column} */ column) => () => {
-      removed = removed.filter((it) => it !== column);
-      add(column.name, column);
-      drawBin();
-    };
-    show(bin, ...removed.map((it) => h("li", { class: "chip" }, `${it.name} is removed`, h("button", { type: "button", "aria-label": `Keep ${it.name}`, click: back(it) }, "Keep"))));
-    bin.hidden = removed.length === 0;
-    show(said);
-  };
-
-  const { place, add, more, columns } = columnList(all, (before) => {
-    removed = [...removed, ...(before ? [before] : [])];
-    drawBin();
-  });
-
+  // What was said is of the definition before the last letter.
+  const stale = () => show(said);
+  const bin = removals((column) => add(column.name, column), stale);
+  const { place, add, more, columns } = columnList(all, (before) => bin.put(before));
   for (const column of written(table)) {
     // The key that the platform generates is nobody's to change.
     if (!(column.is_primary_key && column.name === "id")) {
       add(column.name, column);
     }
   }
-
-  /** The definition of all columns, those that are to be removed among them: they are dropped afterwards. */
-  const body = () => {
-    const given = columns().map(({ before, fields }) => {
-      const value = fields.value();
-      return before && before.name !== value.name ? { ...value, renamed_from: before.name } : value;
-    });
-    const called = new Map(columns().flatMap(({ before, fields }) => (before ? [/** @type {[string, string]} */ ([before.name, fields.value().name])] : [])));
-    const left = removed.map((it) => ({ name: it.name, data_type: it.data_type, is_nullable: it.is_nullable, is_unique: it.is_unique, unit: it.unit, label: it.label, description: it.description, default: it.default, ...(it.is_foreign_key ? { references: it.foreign_key_table_name } : {}) }));
-    return {
-      ...(name.value.trim() === table.name ? {} : { renamed_from: table.name }),
-      description: description.value || null,
-      semantic_category: table.semantic_category,
-      history: table.history,
-      // Left out, the access stays as it is.
-      ...(access.isChanged() ? { access: access.value() } : {}),
-      unique_together: (table.unique_together ?? []).map((set) => set.map((it) => called.get(it) ?? it)),
-      columns: [...given.filter((it) => it.name), ...left],
-    };
-  };
-
-  /** @returns {Promise<Change[]>} */
-  const changes = async () => {
-    const kept = columns().flatMap(({ before, fields }) => (before ? columnChanges(before, fields.value()) : fields.value().name ? [{ words: `${fields.value().name} is added, empty in every row` }] : []));
-    const lost = await Promise.all(
-      removed.map(async (column) => {
-        const { data } = await sql(`select count(${quoted(column.sql_column_name)}) from ${quoted(table.sql_table_name ?? table.name)}`);
-        const count = Number(data[0][0]);
-        return { words: `${column.name} is removed${count ? ` with ${counted(count, "value")}: it can be restored from the trash` : "; it holds no value"}`, isLoss: count > 0 };
-      }),
-    );
-    return [
-      ...(name.value.trim() === table.name ? [] : [{ words: `The table is called ${name.value.trim()}; references to it follow, scripts and saved views have to.` }]),
-      ...(description.value === (table.description ?? "") ? [] : [{ words: "The table's description changes" }]),
-      ...accessChanges(table.access, access.value()),
-      ...kept,
-      ...lost,
-    ];
-  };
-
-  /** Fails if somebody has changed the table since the form was opened: its definition holds every column. */
-  const check = async () => {
-    const now = (await schema()).find((it) => it.id === table.id);
-    const definition = (/** @type {any} */ it) => stringify({ ...it, row_count_estimate: null });
-    if (!now || definition(now) !== definition(table)) {
-      throw new Error(`Somebody else has ${now ? "changed" : "deleted"} the table since this form was opened, so nothing was changed. Load the page to see it as it is now.`);
-    }
-  };
-
+  const wanted = { table, name, description, access, columns, removed: bin.columns };
   const apply = async () => {
-    await check();
-    const now = name.value.trim();
-    const path = `/tables/${encodeURIComponent(now)}`;
-    await call("PUT", path, body());
-    for (const column of removed) {
-      await call("DELETE", `${path}/columns/${encodeURIComponent(column.name)}?force=true`);
-    }
+    const now = await alter(wanted);
     saved(form);
     toast(`${now} is changed.`);
     done(now);
   };
-
   const go = h("button", { class: "primary" }, "Show what changes");
-  const send = once(go, said, async () => {
-    await check();
-    const found = await changes();
+  const submit = once(go, said, async () => {
+    await check(table);
+    const found = await changes(wanted);
     if (found.length === 0) {
       throw new Error("Nothing is changed yet.");
     }
@@ -125,21 +56,106 @@ export function alterTable(table, all, done) {
     sure.focus();
     return false;
   });
-  // What was said is of the definition before the last letter.
-  const stale = () => show(said);
-  drawBin();
   const form = h(
     "form",
-    { submit: send, input: stale },
+    { submit, input: stale },
     h("div", { class: "fields" }, labeled("Name", name), labeled("Description", description)),
     h("p", { class: "quiet" }, "A type changes only where every stored value converts exactly: integer to float, date to datetime, everything to text."),
     place,
-    bin,
+    bin.element,
     access.element,
     h("p", { class: "pages" }, more, go),
     said,
   );
   return columns().length ? form : failure("This table has no column that can be changed.");
+}
+
+/**
+ * The columns that are to be removed, each with a button that keeps it.
+ * @param {(column: Column) => void} keep
+ * @param {() => void} changed
+ */
+function removals(keep, changed) {
+  /** @type {Column[]} */
+  let removed = [];
+  const element = h("ul", { class: "chips", "aria-label": "Columns to remove" });
+  const draw = () => {
+    const back = (/** @type {Column} */ column) => () => {
+      removed = removed.filter((it) => it !== column);
+      keep(column);
+      draw();
+    };
+    show(element, ...removed.map((it) => h("li", { class: "chip" }, `${it.name} is removed`, h("button", { type: "button", "aria-label": `Keep ${it.name}`, click: back(it) }, "Keep"))));
+    element.hidden = removed.length === 0;
+    changed();
+  };
+  draw();
+  /** @param {Column | null} column nothing if it was not stored */
+  const put = (column) => {
+    removed = [...removed, ...(column ? [column] : [])];
+    draw();
+  };
+  return { element, put, columns: () => removed };
+}
+
+/** The definition of all columns, those that are to be removed among them: they are dropped afterwards. @param {Wanted} wanted */
+function definition({ table, name, description, access, columns, removed }) {
+  const given = columns().map(({ before, fields }) => {
+    const value = fields.value();
+    return before && before.name !== value.name ? { ...value, renamed_from: before.name } : value;
+  });
+  const called = new Map(columns().flatMap(({ before, fields }) => (before ? [/** @type {[string, string]} */ ([before.name, fields.value().name])] : [])));
+  const left = removed().map((it) => ({ name: it.name, data_type: it.data_type, is_nullable: it.is_nullable, is_unique: it.is_unique, unit: it.unit, label: it.label, description: it.description, default: it.default, ...(it.is_foreign_key ? { references: it.foreign_key_table_name } : {}) }));
+  return {
+    ...(name.value.trim() === table.name ? {} : { renamed_from: table.name }),
+    description: description.value || null,
+    semantic_category: table.semantic_category,
+    history: table.history,
+    // Left out, the access stays as it is.
+    ...(access.isChanged() ? { access: access.value() } : {}),
+    unique_together: (table.unique_together ?? []).map((set) => set.map((it) => called.get(it) ?? it)),
+    columns: [...given.filter((it) => it.name), ...left],
+  };
+}
+
+/** @param {Wanted} wanted @returns {Promise<Change[]>} */
+async function changes({ table, name, description, access, columns, removed }) {
+  const kept = columns().flatMap(({ before, fields }) => (before ? columnChanges(before, fields.value()) : fields.value().name ? [{ words: `${fields.value().name} is added, empty in every row` }] : []));
+  const lost = await Promise.all(
+    removed().map(async (column) => {
+      const { data } = await sql(`select count(${quoted(column.sql_column_name)}) from ${quoted(table.sql_table_name ?? table.name)}`);
+      const count = Number(data[0][0]);
+      return { words: `${column.name} is removed${count ? ` with ${counted(count, "value")}: it can be restored from the trash` : "; it holds no value"}`, isLoss: count > 0 };
+    }),
+  );
+  return [
+    ...(name.value.trim() === table.name ? [] : [{ words: `The table is called ${name.value.trim()}; references to it follow, scripts and saved views have to.` }]),
+    ...(description.value === (table.description ?? "") ? [] : [{ words: "The table's description changes" }]),
+    ...accessChanges(table.access, access.value()),
+    ...kept,
+    ...lost,
+  ];
+}
+
+/** Fails if somebody has changed the table since the form was opened: its definition holds every column. @param {Table} table */
+async function check(table) {
+  const now = (await schema()).find((it) => it.id === table.id);
+  const text = (/** @type {any} */ it) => stringify({ ...it, row_count_estimate: null });
+  if (!now || text(now) !== text(table)) {
+    throw new Error(`Somebody else has ${now ? "changed" : "deleted"} the table since this form was opened, so nothing was changed. Load the page to see it as it is now.`);
+  }
+}
+
+/** Changes the table. Returns its name. @param {Wanted} wanted */
+async function alter(wanted) {
+  await check(wanted.table);
+  const now = wanted.name.value.trim();
+  const path = `/tables/${encodeURIComponent(now)}`;
+  await call("PUT", path, definition(wanted));
+  for (const column of wanted.removed()) {
+    await call("DELETE", `${path}/columns/${encodeURIComponent(column.name)}?force=true`);
+  }
+  return now;
 }
 
 /**

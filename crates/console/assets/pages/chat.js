@@ -43,7 +43,7 @@ export function chat(id) {
     return h("div", null, it.messages.map((/** @type {Api["AgentMessage"]} */ one) => message(one, id, reverts)));
   });
   messages.classList.add("chat");
-  return [h("p", null, h("a", { href: "#/chat" }, "← Chats")), title, messages, question(id, messages)];
+  return [h("p", { class: "crumbs" }, h("a", { href: "#/chat" }, "← Chats")), title, messages, question(id, messages)];
 }
 
 /**
@@ -136,16 +136,25 @@ function figures(output, chat) {
   });
 }
 
+/** What was typed while the first answer of a chat came, for the page of that chat. @type {string | null} */
+let carried = null;
+
 /**
  * The form that asks. The answer is shown as it comes.
  * @param {string | null} chat
  * @param {HTMLElement} place
  */
 function question(chat, place) {
-  const prompt = h("textarea", { rows: 3, required: true, "aria-label": "Question", placeholder: "Which samples grew fastest?" });
+  const prompt = h("textarea", { class: "prose", rows: 3, required: true, "aria-label": "Question", placeholder: "Which samples grew fastest?" });
+  if (carried !== null) {
+    prompt.value = carried;
+    carried = null;
+    // Once the page is there, and has had the focus.
+    setTimeout(() => prompt.focus());
+  }
   const ask = h("button", { class: "primary" }, "Ask");
   const stop = h("button", { type: "button", hidden: true }, "Stop");
-  const bar = h("p", { class: "bar" }, ask, stop);
+  const bar = h("p", { class: "bar" }, ask, stop, h("small", { class: "quiet" }, "Ctrl+Enter asks, too."));
   const begin = async (/** @type {Event} */ event) => {
     event.preventDefault();
     const asked = prompt.value;
@@ -162,11 +171,14 @@ function question(chat, place) {
       const now = await answer(asked, chat, { calls, told, stop: ending.signal });
       // Whoever has gone to another page meanwhile stays there.
       if (now && now !== chat && place.isConnected) {
+        [carried, prompt.value] = [prompt.value, ""];
         location.hash = `#/chat/${now}`;
       }
       shown.classList.remove("asking");
     } catch (error) {
       show(told, failure(error));
+      // To ask once more takes no typing.
+      prompt.value ||= asked;
     }
     ask.removeAttribute("disabled");
     stop.setAttribute("hidden", "");

@@ -208,30 +208,16 @@ export function undo(id, changes, label, draw, chosen = {}) {
     chosen.isPreviewed = true;
     return count();
   };
-  const count = () => {
-    return load(place, "Counting what would be undone", async () => {
+  const count = () =>
+    load(place, "Counting what would be undone", async () => {
       try {
         const found = await post(`/job-executions/${id}/revert`, body(true));
-        const skipped = found.skipped_count ? `${counted(found.skipped_count, "row")} that it created ${found.skipped_count === 1 ? "has" : "have"} been deleted since.` : null;
-        const words = does(found, changes).join(", ");
-        if (words === "") {
-          return h("p", null, restores.checked ? "Nothing is left to undo. " : "It created nothing that could be deleted. ", skipped);
-        }
-        const go = button(words.charAt(0).toUpperCase() + words.slice(1), revert, "danger");
-        go.setAttribute("data-name", "Revert");
-        return h(
-          "div",
-          null,
-          h("p", null, `This will ${words}. `, skipped),
-          ...found.warnings.map((/** @type {string} */ it) => h("p", { class: "note warns" }, it.endsWith(".") ? it : `${it}.`)),
-          go,
-        );
+        return consequences(found, changes, restores.checked, revert);
       } catch (error) {
         skipField.hidden = !restores.checked;
         throw error;
       }
     });
-  };
   const revert = async () => {
     const found = await post(`/job-executions/${id}/revert`, body(false));
     const again = found.undo_execution_id;
@@ -244,13 +230,39 @@ export function undo(id, changes, label, draw, chosen = {}) {
     count();
   }
   const offer = h("div", { hidden: changes.reverted_at !== null }, h("p", { class: "actions" }, restoring, h("button", { type: "button", click: preview }, label)), skipField, place);
-  if (changes.reverted_at === null) {
-    return offer;
-  }
-  // A revert may have been undone, or have left something: a trial knows, also by refusing.
+  return changes.reverted_at === null ? offer : reverted(id, changes, offer);
+}
+
+/**
+ * Says that an execution is reverted. A revert may have been undone, or have left something: then another one is offered.
+ * @param {string} id
+ * @param {Api["JobExecutionChanges"]} changes
+ * @param {HTMLElement} offer
+ */
+function reverted(id, changes, offer) {
+  // A trial knows, also by refusing.
   const isDone = post(`/job-executions/${id}/revert`, { dry_run: true, restore: true }).then((found) => does(found, changes).length === 0, () => false);
   isDone.then((it) => (offer.hidden = it));
   return h("div", null, h("p", null, `Reverted by ${changes.reverted_by?.user.name ?? "somebody"}, `, time(changes.reverted_at), "."), offer);
+}
+
+/**
+ * What a revert would do, and the button that does it.
+ * @param {any} found response of a trial
+ * @param {Api["JobExecutionChanges"]} changes
+ * @param {boolean} restores
+ * @param {() => Promise<void>} revert
+ */
+function consequences(found, changes, restores, revert) {
+  const skipped = found.skipped_count ? `${counted(found.skipped_count, "row")} that it created ${found.skipped_count === 1 ? "has" : "have"} been deleted since.` : null;
+  const words = does(found, changes).join(", ");
+  if (words === "") {
+    return h("p", null, restores ? "Nothing is left to undo. " : "It created nothing that could be deleted. ", skipped);
+  }
+  const go = button(words.charAt(0).toUpperCase() + words.slice(1), revert, "danger");
+  go.setAttribute("data-name", "Revert");
+  const warnings = found.warnings.map((/** @type {string} */ it) => h("p", { class: "note warns" }, it.endsWith(".") ? it : `${it}.`));
+  return h("div", null, h("p", null, `This will ${words}. `, skipped), ...warnings, go);
 }
 
 /**

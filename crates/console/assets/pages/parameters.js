@@ -2,8 +2,9 @@
 
 import { get } from "../api.js";
 import { failure, h, input, paused, show } from "../dom.js";
-import { instant } from "../format.js";
+import { minute } from "../format.js";
 import { pixels } from "../images.js";
+import { happenings } from "../stream.js";
 import { quoted, sql } from "../tables.js";
 
 /** @typedef {{fields: [string, HTMLElement][], values: () => Record<string, any>}} Parameters */
@@ -165,14 +166,16 @@ function drawn(image, numbers) {
 /** Files that are offered at a time. */
 const FILES = 50;
 
-/** Pause after the last letter before files are looked for, in ms. */
+/** Pause after the last letter, or event, before files are looked for, in ms. */
 const PAUSE = 250;
 
-/** The newest files, narrowed by a part of the name. No file is chosen at first. */
+/** The newest files, narrowed by a part of the name; those that arrive or go meanwhile come and leave. No file is chosen at first. */
 export function filePicker() {
   const search = input({ type: "search", placeholder: "part of the name", "aria-label": "Part of the file's name" });
   const list = h("select", { "aria-label": "File" }, h("option", { value: "" }, "no file"));
   const said = h("span", { "aria-live": "polite" });
+  const field = h("span", { class: "bar inline" }, search, list, said);
+  const deleted = new Set();
   let asked = 0;
   const look = async () => {
     const mine = ++asked;
@@ -181,16 +184,41 @@ export function filePicker() {
       if (mine !== asked) {
         return;
       }
-      const options = files.map((/** @type {Api["FileRecord"]} */ it) => {
-        return h("option", { value: it.file_id }, `${it.file_name} (${it.uploaded_at ? instant(it.uploaded_at) : "not uploaded"})`);
-      });
-      show(list, h("option", { value: "" }, "no file"), ...options);
-      show(said, files.length === FILES ? h("small", { class: "quiet" }, `The newest ${FILES}: a part of the name finds others.`) : files.length ? null : h("small", { class: "quiet" }, "No file has such a name."));
+      // One that came back from the trash is listed.
+      const wasDeleted = deleted.has(list.value) && !files.some((/** @type {Api["FileRecord"]} */ it) => it.file_id === list.value);
+      offer(list, files, wasDeleted);
+      const hint = wasDeleted ? "The file that was chosen has been deleted." : files.length === FILES ? `The newest ${FILES}: a part of the name finds others.` : files.length ? null : "No file has such a name.";
+      show(said, hint ? h("small", { class: "quiet" }, hint) : null);
     } catch (error) {
       show(said, failure(error));
     }
   };
   search.addEventListener("input", paused(PAUSE, look));
-  look();
-  return { field: h("span", { class: "bar inline" }, search, list, said), value: () => list.value || null };
+  // A list that is open is not changed under the pointer.
+  const soon = paused(PAUSE, () => field.isConnected && (document.activeElement === list ? soon() : look()));
+  const on = (/** @type {any} */ { type, data }) => {
+    if (type === "file.deleted") {
+      deleted.add(data.file_id);
+    }
+    if (type.startsWith("file.")) {
+      soon();
+    }
+  };
+  happenings(on, look);
+  return { field, value: () => list.value || null };
+}
+
+/**
+ * Offers files. The one that is chosen stays so, even where newer ones or another part of the name leave it out.
+ * @param {HTMLSelectElement} list
+ * @param {Api["FileRecord"][]} files
+ * @param {boolean} wasDeleted whether the chosen one no longer exists
+ */
+function offer(list, files, wasDeleted) {
+  const [chosen] = list.selectedOptions;
+  const options = files.map((it) => h("option", { value: it.file_id }, `${it.file_name} (${it.uploaded_at ? minute(it.uploaded_at) : "not uploaded"})`));
+  const isKept = chosen?.value && !wasDeleted;
+  const isListed = options.some((it) => it.value === chosen?.value);
+  show(list, h("option", { value: "" }, "no file"), isKept && !isListed && chosen, ...options);
+  list.value = isKept ? chosen.value : "";
 }

@@ -85,6 +85,61 @@ function inSql(table, name) {
  */
 
 /**
+ * Plates that have wells, by pages, the newest first.
+ * @param {Table} wells
+ * @param {Column} column
+ * @param {Table | null} other the table of the plates, where they are rows
+ */
+function plateReader(wells, column, other) {
+  const at = `w.${quoted(column.sql_column_name)}`;
+  const name = other ? `coalesce(p.${inSql(other, labelOf(other))}::text, ${at}::text)` : `${at}::text`;
+  const join = other ? `join ${quoted(other.name)} p on p.${inSql(other, keyOf(other))} = ${at}` : "";
+  let total = 0;
+  const read = async (/** @type {string | null} */ cursor) => {
+    const from = Number(cursor ?? 0) || 0;
+    const { data } = await sql(
+      `select ${at}, max(${name}), count(*), max(w.created_at), count(*) over () from ${quoted(wells.name)} w ${join}
+       where ${at} is not null and position(lower($1) in lower(${name})) > 0 group by 1 order by 4 desc, 1 limit ${LISTED} offset ${from}`,
+      [values().get("_find") ?? ""],
+    );
+    total = Number(data[0]?.[4] ?? 0);
+    const body = data.map(([key, name, wells, added]) => ({ key, name: String(nonempty(name)), wells: Number(wells), added }));
+    return { body, next: total > from + LISTED ? `?cursor=${from + LISTED}` : null };
+  };
+  const areSeveral = async () => (await sql(`select distinct ${at} from ${quoted(wells.name)} w where ${at} is not null limit 2`)).data.length > 1;
+  return { read, areSeveral, total: () => total };
+}
+
+/**
+ * Plates with a picture of each.
+ * @param {Table} table
+ * @param {Column} owner
+ * @param {Table} wells
+ * @param {Column} column
+ * @param {Listed[]} plates
+ * @param {{has: (key: string) => boolean, set: (key: string, isChosen: boolean) => void}} chosen
+ */
+function cardsOf(table, owner, wells, column, plates, chosen) {
+  const told = h("div", null);
+  const places = new Map(plates.map((it) => [it.key, { picture: h("div", null), measures: h("span", null) }]));
+  const item = (/** @type {Listed} */ it) => {
+    const key = String(it.key);
+    const box = h("input", { type: "checkbox", checked: chosen.has(key), "aria-label": `Choose ${it.name}` });
+    box.addEventListener("change", () => chosen.set(key, box.checked));
+    return h(
+      "li",
+      null,
+      h("a", { class: "name", href: address("plates", table.name, { _plate: key }) }, it.name),
+      places.get(it.key)?.picture,
+      h("div", { class: "quiet" }, counted(it.wells, "well"), places.get(it.key)?.measures, ", added ", time(it.added)),
+      h("label", null, box, "Compare"),
+    );
+  };
+  thumbnails(table, owner, wells, column, plates, places, told).catch((error) => show(told, failure(error)));
+  return h("div", null, h("ul", { class: "thumbs" }, plates.map(item)), told);
+}
+
+/**
  * The plates that have wells, the newest first, with a picture of each.
  * @param {Table} table
  * @param {Column} owner
@@ -93,64 +148,31 @@ function inSql(table, name) {
  * @param {Table[]} all
  */
 function listOf(table, owner, wells, column, all) {
-  const at = `w.${quoted(column.sql_column_name)}`;
   const other = column.is_foreign_key ? named(all, column.foreign_key_table_name) : null;
-  const name = other ? `coalesce(p.${inSql(other, labelOf(other))}::text, ${at}::text)` : `${at}::text`;
-  const join = other ? `join ${quoted(other.name)} p on p.${inSql(other, keyOf(other))} = ${at}` : "";
-  const wanted = () => values().get("_find") ?? "";
+  const { read, areSeveral, total } = plateReader(wells, column, other);
   /** @type {Set<string>} */
   const chosen = new Set();
-  let total = 0;
-  const read = async (/** @type {string | null} */ cursor) => {
-    const from = Number(cursor ?? 0) || 0;
-    const { data } = await sql(
-      `select ${at}, max(${name}), count(*), max(w.created_at), count(*) over () from ${quoted(wells.name)} w ${join}
-       where ${at} is not null and position(lower($1) in lower(${name})) > 0 group by 1 order by 4 desc, 1 limit ${LISTED} offset ${from}`,
-      [wanted()],
-    );
-    total = Number(data[0]?.[4] ?? 0);
-    const body = data.map(([key, name, wells, added]) => ({ key, name: String(nonempty(name)), wells: Number(wells), added }));
-    return { body, next: total > from + LISTED ? `?cursor=${from + LISTED}` : null };
-  };
-  const cards = (/** @type {Listed[]} */ plates) => {
-    const told = h("div", null);
-    const places = new Map(plates.map((it) => [it.key, { picture: h("div", null), measures: h("span", null) }]));
-    const item = (/** @type {Listed} */ it) => {
-      const box = h("input", { type: "checkbox", checked: chosen.has(String(it.key)), "aria-label": `Choose ${it.name}` });
-      box.addEventListener("change", () => {
-        chosen[box.checked ? "add" : "delete"](String(it.key));
-        open.toggleAttribute("disabled", chosen.size === 0);
-      });
-      return h(
-        "li",
-        null,
-        h("a", { class: "name", href: address("plates", table.name, { _plate: String(it.key) }) }, it.name),
-        places.get(it.key)?.picture,
-        h("div", { class: "quiet" }, counted(it.wells, "well"), places.get(it.key)?.measures, ", added ", time(it.added)),
-        h("label", null, box, "Compare"),
-      );
-    };
-    thumbnails(table, owner, wells, column, plates, places, told).catch((error) => show(told, failure(error)));
-    return h("div", null, h("ul", { class: "thumbs" }, plates.map(item)), told);
+  const choose = (/** @type {string} */ key, /** @type {boolean} */ isChosen) => {
+    chosen[isChosen ? "add" : "delete"](key);
+    open.toggleAttribute("disabled", chosen.size === 0);
   };
   const open = h("button", { type: "button", class: "primary", disabled: true }, "Compare the chosen plates");
   open.addEventListener("click", () => (location.hash = address("plates", table.name, { _plate: [...chosen] })));
   const every = h("a", { href: address("plates", table.name, { _all: "1" }) }, "All curves together");
   return loaded("Reading the plates", async () => {
-    const { data } = await sql(`select distinct ${at} from ${quoted(wells.name)} w where ${at} is not null limit 2`);
-    if (data.length < 2) {
+    if (!(await areSeveral())) {
       return h("div", null, new CurveView({ table, owner, owners: references(table), wells, plate: column, all }).element(), saveView());
     }
     const listed = list({
       reason: "Reading the plates",
       one: "plate",
-      total: () => total,
-      cards,
+      total,
+      cards: (/** @type {Listed[]} */ plates) => cardsOf(table, owner, wells, column, plates, { has: (key) => chosen.has(key), set: choose }),
       empty: () => "No plate has that in its name.",
       read,
       live: writesTo(table.name, wells.name, other?.name),
     });
-    const search = h("input", { type: "search", "aria-label": "Part of a plate's name", placeholder: "part of the name", value: wanted() });
+    const search = h("input", { type: "search", "aria-label": "Part of a plate's name", placeholder: "part of the name", value: values().get("_find") ?? "" });
     const find = (/** @type {Event} */ event) => {
       event.preventDefault();
       change({ _find: search.value.trim(), _page: null }, true);

@@ -41,40 +41,45 @@ function history() {
   return { all, add, forget: () => keep([]) };
 }
 
+/**
+ * The statements before, each as a button.
+ * @param {ReturnType<typeof history>} known
+ * @param {(statement: string) => Promise<void>} take
+ */
+function before(known, take) {
+  const statements = h("div", null);
+  const draw = () => {
+    const all = known.all();
+    const line = (/** @type {string} */ statement) => h("li", null, h("button", { type: "button", class: "plain statement", click: () => take(statement), title: "Put it into the box" }, statement));
+    const forget = () => {
+      known.forget();
+      draw();
+    };
+    const words = h("p", { class: "quiet" }, "They are kept in this browser only. ", h("button", { type: "button", click: forget }, "Clear the history"));
+    show(statements, ...(all.length ? [h("ul", { class: "statements" }, all.map(line)), words] : [h("p", { class: "empty" }, "None yet.")]));
+  };
+  draw();
+  return { draw, element: h("details", null, h("summary", null, "History"), statements) };
+}
+
 /** The SQL box. */
 export function query() {
   const box = h("textarea", { "aria-label": "SQL", rows: "6", spellcheck: "false" });
   const place = h("div", { "aria-live": "polite" });
   // A statement stands in the address once it has run.
   const save = h("div", { hidden: true }, saveView());
-  const before = h("details", null, h("summary", null, "History"));
-  const statements = h("div", null);
-  before.append(statements);
   const known = history();
   const given = values().get("q");
   box.defaultValue = given ?? known.all()[0] ?? FIRST;
   const params = parameters(box);
-  const ask = params.draw;
-  const list = () => {
-    const all = known.all();
-    const line = (/** @type {string} */ statement) => {
-      const take = async () => {
-        if (box.value.trim() && !(await mayLeave(form))) {
-          return;
-        }
-        box.value = box.defaultValue = statement;
-        ask();
-        box.focus();
-      };
-      return h("li", null, h("button", { type: "button", class: "plain statement", click: take, title: "Put it into the box" }, statement));
-    };
-    const forget = () => {
-      known.forget();
-      list();
-    };
-    const words = h("p", { class: "quiet" }, "They are kept in this browser only. ", h("button", { type: "button", click: forget }, "Clear the history"));
-    show(statements, ...(all.length ? [h("ul", { class: "statements" }, all.map(line)), words] : [h("p", { class: "empty" }, "None yet.")]));
-  };
+  const earlier = before(known, async (statement) => {
+    if (box.value.trim() && !(await mayLeave(form))) {
+      return;
+    }
+    box.value = box.defaultValue = statement;
+    params.draw();
+    box.focus();
+  });
   const run = (/** @type {Event | null} */ event) => {
     event?.preventDefault();
     const statement = box.value;
@@ -89,31 +94,20 @@ export function query() {
       const result = await sql(statement, params.value());
       const took = Math.round(performance.now() - began);
       known.add(statement);
-      list();
+      earlier.draw();
       save.hidden = false;
       return shown(result, took);
     });
   };
-  const key = (/** @type {KeyboardEvent} */ event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
-      run(event);
-    }
-  };
-  box.addEventListener("keydown", key);
+  box.addEventListener("keydown", (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && run(event));
   const form = h("form", { submit: run }, box, params.place, h("p", null, h("button", { class: "primary" }, "Run"), " ", h("small", { class: "quiet" }, "Ctrl+Enter. One SELECT over your organization's tables.")));
-  list();
   if (given) {
     run(null);
   }
   const queries = h("div", null);
   const views = h("details", null, h("summary", null, "Saved queries"), queries);
   views.addEventListener("toggle", () => views.open && viewsOf(queries, "sql"));
-  return [
-    h("h1", null, "SQL"),
-    form,
-    h("div", { class: "tools" }, views, before, tree(box), save),
-    place,
-  ];
+  return [h("h1", null, "SQL"), form, h("div", { class: "tools" }, views, earlier.element, tree(box), save), place];
 }
 
 /**
@@ -214,6 +208,73 @@ function keyed(value) {
   return value !== null && typeof value === "object" ? text(value) : value;
 }
 
+/**
+ * @typedef {object} View what is drawn of a result; columns by their numbers
+ * @property {number} x
+ * @property {number} y
+ * @property {number} error negative for none
+ * @property {number[]} by columns that tell lines apart
+ * @property {"linear" | "date" | "category"} type of the X axis
+ * @property {"lines" | "markers" | "bars"} shape
+ * @property {string} together what a bar is of several rows
+ * @property {boolean} isLog
+ * @property {boolean} isLogX
+ */
+/** @typedef {Map<string, {key: any, at: any, y: any, error: any}[]>} Groups points by the names of their lines */
+
+/** @param {Result} result @param {View} view */
+function groupsOf({ columns, data }, { x, y, error, by, type }) {
+  const labels = by.map((index) => distinctly(data.map((row) => keyed(row[index])), (it) => (it === null ? `no ${columns[index]}` : text(it) || '""')));
+  /** @type {Groups} */
+  const groups = new Map();
+  for (const row of data) {
+    const name = by.map((index, each) => labels[each].get(keyed(row[index]))).join(", ") || columns[y];
+    const points = groups.get(name) ?? [];
+    groups.set(name, points);
+    const at = type === "date" ? milliseconds(row[x]) : type === "category" ? String(row[x] ?? "") : drawable(row[x]);
+    points.push({ key: row[x], at, y: drawable(row[y]), error: error < 0 ? null : drawable(row[error]) });
+  }
+  return groups;
+}
+
+/** Rows that share their X with another one of their line. @param {Groups} groups */
+function sharedOf(groups) {
+  return [...groups.values()].reduce((sum, points) => sum + points.length - new Set(points.map((it) => it.key)).size, 0);
+}
+
+/**
+ * What a chart rounds, puts together and leaves out.
+ * @param {Result} result
+ * @param {View} view
+ * @param {number} shared
+ */
+function notesOf({ columns, data }, { x, y, error, shape, together, isLog, isLogX }, shared) {
+  const isBelow = (/** @type {number} */ index) => (/** @type {any[]} */ row) => row[index] !== null && Number(row[index]) <= 0;
+  const rounded = data.filter((row) => [x, y].some((index) => typeof row[index] === "bigint")).length;
+  const beside = isLogX ? data.filter(isBelow(x)).length : 0;
+  const left = isLog ? data.filter(isBelow(y)).length : 0;
+  const joined =
+    shape === "bars"
+      ? `Several rows have the same ${columns[x]}: a bar is their ${together}, of ${counted(data.length, "row")} in all.${error >= 0 ? " A bar of several rows has no error bar." : ""}`
+      : shape === "lines" && `${counted(shared, "row")} share the ${columns[x]} of another one of their line. A color by the column that tells them apart draws a line for each.`;
+  return [
+    rounded > 0 && `${counted(rounded, "row")} with whole numbers beyond 2^53: their last digits are rounded in the chart.`,
+    shared > 0 && joined,
+    beside > 0 && `A log X has no place for ${counted(beside, "row")} whose ${columns[x]} is zero or negative.`,
+    left > 0 && `A log scale has no place for ${counted(left, "value")} that ${left === 1 ? "is" : "are"} zero or negative.`,
+  ].filter(Boolean);
+}
+
+/** @param {Groups} groups @param {View} view */
+function curvesOf(groups, { shape, type, together, error }) {
+  return [...groups]
+    .sort(([a], [b]) => naturally(a, b))
+    .map(([name, points]) => {
+      const placed = shape === "bars" ? bars(points, together) : shape === "lines" && type !== "category" ? [...points].sort((a, b) => naturally(a.at, b.at)) : points;
+      return { name, x: placed.map((it) => it.at), y: placed.map((it) => it.y), ...(error >= 0 ? { error: placed.map((it) => it.error) } : {}) };
+    });
+}
+
 /** A chart of the result. Its choices stand in the address. @param {Result} result */
 function chart(result) {
   const { columns } = result;
@@ -232,58 +293,29 @@ function chart(result) {
   const logX = flag("Log X", "_logx", () => again());
   const place = plot();
   const told = h("div", { "aria-live": "polite" });
-  const again = async () => {
+  /** @returns {View} */
+  const view = () => {
     const at = (/** @type {{value: () => string}} */ it) => columns.indexOf(it.value());
-    const [x, y, errors] = [at(across), at(up), at(error)];
-    const type = axisType(result, x);
+    const type = axisType(result, at(across));
+    const shape = /** @type {View["shape"]} */ (kind.value());
+    logX.field.hidden = type !== "linear" || shape === "bars";
     const by = [at(color), at(also)].filter((index) => index >= 0);
-    const shape = /** @type {"lines" | "markers" | "bars"} */ (kind.value());
-    const isBars = shape === "bars";
-    /** @type {string[]} */
-    const said = [];
-    const labels = by.map((index) => distinctly(result.data.map((row) => keyed(row[index])), (it) => (it === null ? `no ${columns[index]}` : text(it) || '""')));
-    /** @type {Map<string, {key: any, at: any, y: any, error: any}[]>} */
-    const groups = new Map();
-    for (const row of result.data) {
-      const name = by.map((index, each) => labels[each].get(keyed(row[index]))).join(", ") || columns[y];
-      const points = groups.get(name) ?? [];
-      groups.set(name, points);
-      const where = type === "date" ? milliseconds(row[x]) : type === "category" ? String(row[x] ?? "") : drawable(row[x]);
-      points.push({ key: row[x], at: where, y: drawable(row[y]), error: errors < 0 ? null : drawable(row[errors]) });
-    }
-    const rounded = result.data.filter((row) => [x, y].some((index) => typeof row[index] === "bigint")).length;
-    if (rounded > 0) {
-      said.push(`${counted(rounded, "row")} with whole numbers beyond 2^53: their last digits are rounded in the chart.`);
-    }
-    const shared = [...groups.values()].reduce((sum, points) => sum + points.length - new Set(points.map((it) => it.key)).size, 0);
-    together.field.hidden = !isBars || shared === 0;
-    if (shared > 0 && isBars) {
-      said.push(`Several rows have the same ${columns[x]}: a bar is their ${together.value()}, of ${counted(result.data.length, "row")} in all.${errors >= 0 ? " A bar of several rows has no error bar." : ""}`);
-    } else if (shared > 0 && shape === "lines") {
-      said.push(`${counted(shared, "row")} share the ${columns[x]} of another one of their line. A color by the column that tells them apart draws a line for each.`);
-    }
-    const left = log.box.checked ? result.data.filter((row) => row[y] !== null && Number(row[y]) <= 0).length : 0;
-    logX.field.hidden = type !== "linear" || isBars;
-    const isLogX = logX.box.checked && !logX.field.hidden;
-    const beside = isLogX ? result.data.filter((row) => row[x] !== null && Number(row[x]) <= 0).length : 0;
-    if (beside > 0) {
-      said.push(`A log X has no place for ${counted(beside, "row")} whose ${columns[x]} is zero or negative.`);
-    }
-    if (left > 0) {
-      said.push(`A log scale has no place for ${counted(left, "value")} that ${left === 1 ? "is" : "are"} zero or negative.`);
-    }
-    const curves = [...groups]
-      .sort(([a], [b]) => naturally(a, b))
-      .map(([name, points]) => {
-        const placed = isBars ? bars(points, together.value()) : shape === "lines" && type !== "category" ? [...points].sort((a, b) => naturally(a.at, b.at)) : points;
-        return { name, x: placed.map((it) => it.at), y: placed.map((it) => it.y), ...(errors >= 0 ? { error: placed.map((it) => it.error) } : {}) };
-      });
+    return { x: at(across), y: at(up), error: at(error), by, type, shape, together: together.value(), isLog: log.box.checked, isLogX: logX.box.checked && !logX.field.hidden };
+  };
+  const again = async () => {
+    const drawn = view();
+    const { x, y, type, isLog, isLogX } = drawn;
+    const groups = groupsOf(result, drawn);
+    const shared = sharedOf(groups);
+    const areTogether = drawn.shape === "bars" && shared > 0;
+    together.field.hidden = !areTogether;
+    const curves = curvesOf(groups, drawn);
     const axis = type === "date" ? timeAxis(columns[x], curves, result.data.some((row) => isInstant(row[x]))) : { title: columns[x], type: isLogX ? /** @type {const} */ ("log") : type };
-    const title = isBars && shared > 0 ? `${together.value()} of ${columns[y]}` : columns[y];
+    const title = areTogether ? `${drawn.together} of ${columns[y]}` : columns[y];
     place.setAttribute("aria-label", `${title} over ${columns[x]}`);
     try {
-      await place.draw(curves, axis, { title, type: log.box.checked ? "log" : "linear" }, { kind: shape });
-      show(told, ...said.map((it) => h("p", { class: "note warns" }, it)));
+      await place.draw(curves, axis, { title, type: isLog ? "log" : "linear" }, { kind: drawn.shape });
+      show(told, ...notesOf(result, drawn, shared).map((it) => h("p", { class: "note warns" }, it)));
     } catch (failed) {
       show(told, failure(failed));
     }

@@ -20,9 +20,21 @@ export function keyForm(problem, entered) {
       key.focus();
     }
   };
+  const go = h("button", { class: "primary" }, "Sign in");
   const provider = h("div", null);
+  const offer = async () => {
+    const link = await providerLink();
+    if (link) {
+      show(provider, h("p", null, link));
+      // Where people have accounts, a key is the exception.
+      go.classList.remove("primary");
+      if (document.activeElement === key && key.value === "") {
+        link.focus();
+      }
+    }
+  };
   // Without a provider, or a response, the key remains.
-  offerProvider(provider).catch(() => {});
+  offer().catch(() => {});
   return h(
     "div",
     null,
@@ -32,7 +44,7 @@ export function keyForm(problem, entered) {
       { submit },
       h("label", { for: "key" }, "API key"),
       key,
-      h("button", { class: "primary" }, "Sign in"),
+      go,
       answer,
     ),
     h(
@@ -53,11 +65,9 @@ export function signIn(problem, entered) {
   return h("main", { class: "sign-in" }, h("h1", null, "labdata"), keyForm(problem, entered));
 }
 
-/** Shows the link to the identity provider, if there is one. @param {HTMLElement} place */
-async function offerProvider(place) {
+/** A link to the identity provider, if there is one. */
+async function providerLink() {
   const { url } = await get("/session/oidc/about");
-  if (url) {
-    const here = encodeURIComponent(location.pathname + location.search + location.hash);
-    show(place, h("p", null, h("a", { class: "provider", href: `${url}?return_to=${here}` }, "Sign in with your institute")));
-  }
+  const here = encodeURIComponent(location.pathname + location.search + location.hash);
+  return url ? h("a", { class: "provider", href: `${url}?return_to=${here}` }, "Sign in with your institute") : null;
 }

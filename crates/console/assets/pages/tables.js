@@ -67,38 +67,29 @@ function usual(found) {
   return key === "id" && labelOf(found) !== key ? names.filter((it) => it !== key) : names;
 }
 
+/** The moment whose rows are shown; null for now. */
+function asOf() {
+  return values().get("_as_of");
+}
+
+/** @typedef {ReturnType<typeof sheetOf>} Sheet */
+
 /**
- * A filter, an order, chosen columns, and pages; all of them in the address.
+ * The cells of the rows: which columns are shown, what stands in each, what can be chosen and changed.
  * @param {Table} found
  * @param {Table[]} all
- * @param {() => void} draw draws the page again
+ * @param {() => void} again reads the rows once more
  */
-function rows(found, all, draw) {
+function sheetOf(found, all, again) {
   const given = values().get("_columns")?.split(",").filter((name) => found.columns.some((it) => it.name === name));
   const chosen = new Set(given?.length ? given : usual(found));
-  const key = keyOf(found);
-  const label = labelOf(found);
+  const [key, label] = [keyOf(found), labelOf(found)];
   const isRaw = found.semantic_category === "raw";
-  const isKept = hasRows(found);
-  const asOf = () => values().get("_as_of");
-  const isWritable = isKept && mayWrite(found) && !asOf();
+  const isWritable = hasRows(found) && mayWrite(found) && !asOf();
   const shown = () => found.columns.filter((it) => chosen.has(it.name));
-  const header = (/** @type {string} */ name) => {
-    const order = values().get("_sort") ?? "";
-    const mark = order === name ? " ↑" : order === `-${name}` ? " ↓" : "";
-    const sort = () => {
-      // The address is ahead of what is shown while rows are read.
-      const order = values().get("_sort") ?? "";
-      change({ _sort: order === name ? `-${name}` : order === `-${name}` ? null : name, _page: null }, true);
-      listed.again();
-    };
-    return h("button", { type: "button", class: "plain", click: sort, title: "Sort" }, title(found, name) + mark);
-  };
   /** @type {Map<string, Map<any, string>>} */
   let known = new Map();
-  const picked = isRaw || !isKept ? null : selection({ table: found, all, isWritable, asOf, changed: () => listed.again() });
-  const content = (/** @type {any} */ it, /** @type {Column} */ column) =>
-    picked && column === shown()[0] ? h("span", { class: "picked" }, picked.box(it), valueOf(it, column)) : valueOf(it, column);
+  const picked = isRaw || !hasRows(found) ? null : selection({ table: found, all, isWritable, asOf, changed: again });
   const valueOf = (/** @type {any} */ it, /** @type {Column} */ column) => {
     const value = it[column.name];
     if (!isRaw && value !== null && (column.name === label || column.name === key)) {
@@ -107,15 +98,63 @@ function rows(found, all, draw) {
     const cell = cellOf(column, value, known);
     return isNumber(cell) ? text(cell) : cell;
   };
-  const sheet = isWritable ? cells({ table: found, all, content, name: (it, column) => known.get(column)?.get(it[column]), changed: () => listed.again() }) : null;
-  const then = () => (asOf() ? { as_of: asOf() } : {});
-  const read_ = async (/** @type {string | null} */ cursor) => {
-    const needed = isRaw ? shown().map((it) => it.name) : [...new Set([key, ...(picked ? ["updated_at", label] : []), ...shown().map((it) => it.name)])];
-    // A column of the address may be deleted in the meantime.
-    const order = found.columns.some((it) => it.name === values().get("_sort")?.replace(/^-/, "")) && values().get("_sort");
-    const body = { filters: await filters(found, all), limit: PAGE, columns: needed.filter((name) => found.columns.some((it) => it.name === name)), ...(order ? { order_by: [order] } : {}), ...(cursor ? { cursor } : {}), ...then() };
-    return read(found, body);
+  const content = (/** @type {any} */ it, /** @type {Column} */ column) =>
+    picked && column === shown()[0] ? h("span", { class: "picked" }, picked.box(it), valueOf(it, column)) : valueOf(it, column);
+  const sheet = isWritable ? cells({ table: found, all, content, name: (it, column) => known.get(column)?.get(it[column]), changed: again }) : null;
+  return {
+    chosen,
+    isRaw,
+    isWritable,
+    picked,
+    /** Names of the columns that are read. */
+    needed: () => (isRaw ? shown().map((it) => it.name) : [...new Set([key, ...(picked ? ["updated_at", label] : []), ...shown().map((it) => it.name)])]),
+    columns: () => shown().map((it, index) => (picked && index === 0 ? h("span", { class: "picked" }, picked.every, header(found, it.name, again)) : header(found, it.name, again))),
+    row: (/** @type {any} */ it) => shown().map((column) => (sheet ? sheet.cell(it, column) : shownCell(content(it, column), it[column.name], column))),
+    prepare: async (/** @type {any[]} */ lines) => {
+      known = await names({ ...found, columns: shown() }, all, lines, asOf());
+      sheet?.begin(lines, shown());
+      picked?.begin(lines);
+    },
   };
+}
+
+/** The head of a column, which sorts by it. @param {Table} found @param {string} name @param {() => void} again */
+function header(found, name, again) {
+  const order = values().get("_sort") ?? "";
+  const mark = order === name ? " ↑" : order === `-${name}` ? " ↓" : "";
+  const sort = () => {
+    // The address is ahead of what is shown while rows are read.
+    const order = values().get("_sort") ?? "";
+    change({ _sort: order === name ? `-${name}` : order === `-${name}` ? null : name, _page: null }, true);
+    again();
+  };
+  return h("button", { type: "button", class: "plain", click: sort, title: "Sort" }, title(found, name) + mark);
+}
+
+/**
+ * A page of the rows.
+ * @param {Table} found
+ * @param {Table[]} all
+ * @param {string[]} needed
+ * @param {string | null} cursor
+ */
+async function page(found, all, needed, cursor) {
+  const isColumn = (/** @type {string | undefined} */ name) => found.columns.some((it) => it.name === name);
+  const sort = values().get("_sort");
+  // A column of the address may be deleted in the meantime.
+  const order = isColumn(sort?.replace(/^-/, "")) ? { order_by: [sort] } : {};
+  return read(found, { filters: await filters(found, all), limit: PAGE, columns: needed.filter(isColumn), ...order, ...(cursor ? { cursor } : {}), ...(asOf() ? { as_of: asOf() } : {}) });
+}
+
+/**
+ * A filter, an order, chosen columns, and pages; all of them in the address.
+ * @param {Table} found
+ * @param {Table[]} all
+ * @param {() => void} draw draws the page again
+ */
+function rows(found, all, draw) {
+  const sheet = sheetOf(found, all, () => listed.again());
+  const { isRaw, isWritable } = sheet;
   const added = (/** @type {any} */ id) => (location.hash = rowLink(found.name, id));
   const adding = isWritable ? folded("Add a row", () => rowForm(found, all, null, new Map(), added)) : null;
   /** @returns {Node} */
@@ -133,22 +172,36 @@ function rows(found, all, draw) {
     reason: "Reading rows",
     one: isRaw ? "point" : "row",
     total: () => (asOf() ? null : found.row_count_estimate),
-    columns: () => shown().map((it, index) => (picked && index === 0 ? h("span", { class: "picked" }, picked.every, header(it.name)) : header(it.name))),
-    read: read_,
-    prepare: async (lines) => {
-      known = await names({ ...found, columns: shown() }, all, lines, asOf());
-      sheet?.begin(lines, shown());
-      picked?.begin(lines);
-    },
-    row: (/** @type {any} */ it) => shown().map((column) => (sheet ? sheet.cell(it, column) : shownCell(content(it, column), it[column.name], column))),
+    columns: sheet.columns,
+    read: (cursor) => page(found, all, sheet.needed(), cursor),
+    prepare: sheet.prepare,
+    row: sheet.row,
     empty: () => (isFiltered() ? "No row meets the condition." : adding && importing ? ["No rows yet. ", opens("Add the first row", adding), " ", opens("Fill it from a file", importing)] : isRaw ? "No points yet. Scripts and readers of instruments' files write them." : "No rows yet."),
     // What was then does not change.
     live: (type, data) => !asOf() && writes(type, data),
     retry: draw,
   });
-  const name = encodeURIComponent(found.name);
-  const exported = (/** @type {string} */ format, label = format.toUpperCase()) =>
-    h("a", { href: `api/v1/tables/${name}/export?format=${format}${asOf() ? `&as_of=${encodeURIComponent(String(asOf()))}` : ""}`, download: true }, label);
+  return h(
+    "div",
+    null,
+    found.description ? h("p", null, found.description) : null,
+    isRaw ? h("p", null, h("a", { href: `#/plates/${encodeURIComponent(found.name)}` }, "Draw the curves")) : null,
+    moment(found),
+    filterBar(found, all, listed.again),
+    h("div", { class: "tools" }, columnChoice(found, sheet.chosen, listed.again), adding, importing, ...toolsOf(found, all, draw)),
+    isWritable ? h("p", { class: "quiet" }, "Double-click a cell, or press Enter in it, to change it. A block copied from a spreadsheet is pasted from the cell that has the focus.") : null,
+    sheet.picked?.bar,
+    listed.place,
+  );
+}
+
+/**
+ * What concerns the whole table: an earlier moment, its definition, the view, and files of it.
+ * @param {Table} found
+ * @param {Table[]} all
+ * @param {() => void} draw draws the page again
+ */
+function toolsOf(found, all, draw) {
   const altered = (/** @type {string} */ now) => {
     if (now === found.name) {
       draw();
@@ -156,33 +209,19 @@ function rows(found, all, draw) {
       location.hash = address("tables", now);
     }
   };
-  return h(
-    "div",
-    null,
-    found.description ? h("p", null, found.description) : null,
-    isRaw ? h("p", null, h("a", { href: `#/plates/${name}` }, "Draw the curves")) : null,
-    moment(found),
-    filterBar(found, all, listed.again),
-    h(
-      "div",
-      { class: "tools" },
-      columnChoice(found, chosen, listed.again),
-      adding,
-      importing,
-      found.history && isKept ? folded("As it was at…", momentForm) : null,
-      found.id !== null && may("admin") && !asOf() ? folded("Change the table", () => alterTable(found, all, altered)) : null,
-      saveView(),
-      h("p", { class: "quiet" }, found.id === null ? null : ["The whole table as ", exported("csv"), " ", exported("csv&neutralize_formulas=true", "CSV for spreadsheets"), " ", exported("parquet"), " ", exported("arrow")]),
-    ),
-    sheet ? h("p", { class: "quiet" }, "Double-click a cell, or press Enter in it, to change it. A block copied from a spreadsheet is pasted from the cell that has the focus.") : null,
-    picked?.bar,
-    listed.place,
-  );
+  const exported = (/** @type {string} */ format, label = format.toUpperCase()) =>
+    h("a", { href: `api/v1/tables/${encodeURIComponent(found.name)}/export?format=${format}${asOf() ? `&as_of=${encodeURIComponent(String(asOf()))}` : ""}`, download: true }, label);
+  return [
+    found.history && hasRows(found) ? folded("As it was at…", momentForm) : null,
+    found.id !== null && may("admin") && !asOf() ? folded("Change the table", () => alterTable(found, all, altered)) : null,
+    saveView(),
+    h("p", { class: "quiet" }, found.id === null ? null : ["The whole table as ", exported("csv"), " ", exported("csv&neutralize_formulas=true", "CSV for spreadsheets"), " ", exported("parquet"), " ", exported("arrow")]),
+  ];
 }
 
 /** Says that the rows are those of an earlier moment. @param {Table} found */
 function moment(found) {
-  const at = values().get("_as_of");
+  const at = asOf();
   if (!at) {
     return null;
   }

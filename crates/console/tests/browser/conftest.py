@@ -26,6 +26,9 @@ from playwright.sync_api import Page, expect, sync_playwright
 KEY = "ldk_abcdefgh_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 START_SECONDS = 180
 
+# Runs, or makes other text bold, if any page ever reads it as markup.
+HOSTILE = "<img src=x onerror=alert(1)><b>bold</b>"
+
 # Machines of CI are shared: what takes a second here may take many there.
 expect.set_options(timeout=30_000)
 
@@ -198,6 +201,27 @@ def page(server, browser, session):
     problems += page.evaluate("window.violations ?? []")
     context.close()
     assert problems == []
+
+
+@pytest.fixture(scope="session")
+def tables(server):
+    """Strains, and wells that refer to them."""
+    strain = [{"name": "name", "data_type": "string", "is_unique": True, "is_nullable": False}]
+    server.call("PUT", "/tables/strain", {"semantic_category": "curated", "columns": strain, "description": HOSTILE})
+    well = [
+        {"name": "name", "data_type": "string", "is_nullable": False},
+        {"name": "strain", "data_type": "string", "references": "strain"},
+        {"name": "volume", "data_type": "float"},
+        {"name": "is_blank", "data_type": "boolean"},
+        {"name": "note", "data_type": "text"},
+    ]
+    server.call("PUT", "/tables/well", {"semantic_category": "curated", "columns": well})
+    write = [
+        {"table": "strain", "rows": [{"name": "BY4741"}, {"name": "W303"}, {"name": HOSTILE}]},
+        {"table": "well", "rows": [{"name": f"A{n}", "strain": {"name": "W303"}, "volume": n} for n in range(1, 13)]},
+    ]
+    server.call("POST", "/data/write", {"tables": write[:1]})
+    server.call("POST", "/data/write", {"tables": write[1:]})
 
 
 @pytest.fixture(scope="session")

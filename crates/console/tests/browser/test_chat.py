@@ -97,6 +97,7 @@ def test_an_answer_appears_piece_by_piece_and_what_the_agent_did_is_folded(page)
     page.keyboard.press("Enter")
     expect(call.locator("summary")).to_have_text("query_data")
     expect(call.locator("pre").first).to_contain_text("SELECT")
+    assert call.locator("pre").first.evaluate("(it) => it.scrollWidth <= it.clientWidth")
     expect(call.get_by_role("columnheader")).to_have_text([HOSTILE, "answer", "words"])
     expect(call.get_by_role("cell")).to_have_text([HOSTILE, "42", re.compile("^a a")])
     check_harmless(page)
@@ -128,10 +129,29 @@ def test_an_answer_is_formatted_and_only_addresses_of_the_web_become_links(page)
     expect(answer).to_contain_text(f"[this](javascript:alert(1)) tell. {HOSTILE}")
     expect(answer.get_by_role("columnheader")).to_have_text(["Strain", "mu"])
     expect(answer.get_by_role("cell")).to_have_text(["WT", "0.5"])
+    # Of the columns whose line says so.
+    expect(answer.locator(".number")).to_have_text(["mu", "0.5"])
     expect(answer.locator("ol > li > ul > li")).to_have_text("at 37 °C")
     check_harmless(page)
     check_accessible(page)
     check_fits_a_phone(page)
+
+
+def test_what_is_typed_while_the_first_answer_comes_is_of_the_same_chat(page):
+    page.goto("/#/chat")
+    ask(page, f"say:{'word ' * 20}")
+    question = page.get_by_role("textbox", name="Question")
+    question.fill("and the next one")
+    expect(page).to_have_url(re.compile(r"#/chat/[0-9a-f-]+$"))
+    # Nobody is asked about it, and the next letter goes where the last one went.
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(question).to_have_value("and the next one")
+    expect(question).to_be_focused()
+    address = page.url
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_label("You")).to_have_count(2)
+    expect(page.get_by_role("button", name="Ask")).to_be_enabled()
+    assert page.url == address
 
 
 def test_a_chat_is_continued_and_deleted_by_its_name(page):
@@ -161,6 +181,7 @@ def test_a_call_and_an_answer_that_fail_are_told_in_words(page):
     ask(page, "fault:error-event")
     expect(page.get_by_role("alert")).to_be_visible()
     expect(page.get_by_role("button", name="Ask")).to_be_enabled()
+    expect(page.get_by_role("textbox", name="Question")).to_have_value("fault:error-event")
     check_harmless(page)
     check_accessible(page)
 

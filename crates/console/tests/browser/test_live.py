@@ -215,6 +215,31 @@ def test_a_job_follows_its_changes_but_for_parts_in_which_somebody_works(server,
     expect(page.get_by_role("button", name="Bring the job back")).to_be_visible()
 
 
+def test_files_of_a_run_come_and_go_but_the_chosen_one_stays(server, page):
+    instrument = server.call("POST", "/instruments", {"name": "Reader of runs"})["id"]
+    chosen = server.upload("first of a run.csv", b"well,od\n", instrument)
+    job = server.call("POST", "/jobs", {"name": "job that reads one", "code": "print(1)\n"})["id"]
+    page.goto(f"/#/jobs/{job}")
+    files = page.get_by_role("combobox", name="File", exact=True)
+    files.select_option(chosen)
+    files.blur()
+    server.upload("second of a run.csv", b"well,od\n", instrument)
+    second = files.locator("option", has_text="second of a run.csv")
+    expect(second).to_have_text(re.compile(r"\(\d{4}-\d\d-\d\d \d\d:\d\d [^.:]+\)$"))
+    expect(files).to_have_value(chosen)
+    part = page.get_by_label("Part of the file's name")
+    part.fill("second of")
+    # Of the other files only the one that is chosen.
+    expect(files.locator("option")).to_have_count(3)
+    expect(files).to_have_value(chosen)
+    part.blur()
+    server.call("DELETE", f"/files/{chosen}")
+    expect(files).to_have_value("")
+    expect(page.get_by_text("The file that was chosen has been deleted.")).to_be_visible()
+    expect(files.locator("option")).to_have_count(2)
+    expect(second).to_be_attached()
+
+
 def test_a_model_follows_its_versions_but_for_a_prediction_that_is_typed(page):
     version = MODEL | {"version_number": 1, "currently_active": True}
     shown = {"it": version, "versions": [version]}
@@ -235,6 +260,7 @@ def test_a_model_follows_its_versions_but_for_a_prediction_that_is_typed(page):
     page.clock.fast_forward(TICK)
     expect(versions.first.get_by_role("button", name="Activate")).to_be_visible()
     shown["it"] = newer | {"status": "ready", "currently_active": True, "target_column": "titer"}
+    shown["versions"] = [shown["it"], version | {"currently_active": False}]
     page.clock.fast_forward(TICK)
     expect(page.locator("main dl")).to_contain_text("titer")
     expect(volume).to_have_value("3")

@@ -207,6 +207,18 @@ COLORED = """() => {
 }"""
 
 
+def test_a_question_about_unsaved_text_is_asked_once(page):
+    page.goto("/#/jobs")
+    page.get_by_text("New job").click()
+    page.get_by_role("textbox", name="Name").first.fill("not saved yet")
+    for address in ("#/files", "#/tables"):
+        page.evaluate("address => { location.hash = address }", address)
+        expect(page.get_by_role("dialog")).to_have_count(1)
+    page.get_by_role("button", name="Stay").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.get_by_role("textbox", name="Name").first).to_have_value("not saved yet")
+
+
 def test_the_script_is_colored_while_it_is_written(page):
     page.goto("/#/jobs")
     page.click("text=New job")

@@ -99,7 +99,8 @@ def roles(lab: Server) -> dict[str, str]:
 
 def test_a_member_signs_in_returns_to_the_page_and_signs_out(lab, visitor):
     visitor.goto("/#/tables")
-    expect(visitor.get_by_role("link", name="Sign in with your institute")).to_be_visible()
+    expect(visitor.get_by_role("link", name="Sign in with your institute")).to_be_focused()
+    expect(visitor.locator("button.primary")).to_have_count(0)
     check_accessible(visitor)
     sign_in(visitor, "mia")
     visitor.wait_for_selector("nav")

@@ -1,40 +1,16 @@
-"""Tables: the picture, definitions, rows, imports and SQL."""
+"""Tables: the picture, definitions and rows."""
 
 from __future__ import annotations
 
 import time
 
-import pytest
 from playwright.sync_api import expect
 
-from conftest import check_accessible
-
-HOSTILE = "<img src=x onerror=alert(1)><b>bold</b>"
+from conftest import HOSTILE, check_accessible
 
 # Rows of the table that is paged through, and the most that one request may have.
 ROWS = 1_000_000
 BATCH = 10_000
-
-
-@pytest.fixture(scope="module")
-def tables(server):
-    """Strains, and wells that refer to them."""
-    strain = [{"name": "name", "data_type": "string", "is_unique": True, "is_nullable": False}]
-    server.call("PUT", "/tables/strain", {"semantic_category": "curated", "columns": strain, "description": HOSTILE})
-    well = [
-        {"name": "name", "data_type": "string", "is_nullable": False},
-        {"name": "strain", "data_type": "string", "references": "strain"},
-        {"name": "volume", "data_type": "float"},
-        {"name": "is_blank", "data_type": "boolean"},
-        {"name": "note", "data_type": "text"},
-    ]
-    server.call("PUT", "/tables/well", {"semantic_category": "curated", "columns": well})
-    write = [
-        {"table": "strain", "rows": [{"name": "BY4741"}, {"name": "W303"}, {"name": HOSTILE}]},
-        {"table": "well", "rows": [{"name": f"A{n}", "strain": {"name": "W303"}, "volume": n} for n in range(1, 13)]},
-    ]
-    server.call("POST", "/data/write", {"tables": write[:1]})
-    server.call("POST", "/data/write", {"tables": write[1:]})
 
 
 def test_a_table_is_defined_and_a_row_is_added_and_changed(tables, server, page):
@@ -157,67 +133,6 @@ def test_numbers_keep_all_their_digits_and_a_blank_is_no_number(server, page):
     page.fill("textarea", "select count from counted where count is not null")
     page.keyboard.press("Control+Enter")
     expect(page.locator("td", has_text=str(long + 2))).to_be_visible()
-
-
-def test_a_messy_sheet_is_read_mapped_checked_imported_and_undone(tables, page):
-    page.goto("/#/tables/well")
-    page.click("text=Import a file")
-    content = "Plate 7, read by Ada\n\nName,Vol (µl),Is blank,Strain\nB1,12.5,true,W303\nB2,<b>1</b>,maybe,W303\n"
-    page.set_input_files("input[type=file]", {"name": "w.csv", "mimeType": "text/csv", "buffer": content.encode()})
-    # The line of the header was found, and headers with it their columns; the others are asked for.
-    expect(page.get_by_text("header in line 3")).to_be_visible()
-    expect(page.get_by_label("Name", exact=True)).to_have_value("name")
-    expect(page.get_by_label("Is blank", exact=True)).to_have_value("is_blank")
-    check_accessible(page)
-    page.click("button:has-text('Check')")
-    expect(page.get_by_role("alert")).to_contain_text('Choose the column of "Vol (µl)"')
-    page.get_by_label("Vol (µl)").select_option("volume")
-    page.click("button:has-text('Check')")
-    expect(page.get_by_role("alert")).to_contain_text("2 problems. Nothing was written.")
-    cells = page.get_by_role("region", name="Problems of the file").locator("td")
-    assert [cells.nth(index).inner_text() for index in (0, 1, 3)] == ["5", "volume", "B2,<b>1</b>,maybe,W303"]
-    assert cells.nth(5).inner_text() == "is_blank"
-    check_accessible(page)
-    fixed = content.replace("<b>1</b>", "13").replace("maybe", "false")
-    page.set_input_files("input[type=file]", {"name": "w.csv", "mimeType": "text/csv", "buffer": fixed.encode()})
-    page.get_by_label("Vol (µl)").select_option("volume")
-    page.click("button:has-text('Check')")
-    page.click("button:has-text('Import w.csv')")
-    expect(page.locator("form").get_by_role("status")).to_contain_text("2 rows created, 0 updated")
-    expect(page.locator("td a >> text=B2")).to_be_visible()
-    page.locator(".toast").get_by_role("button", name="Undo").click()
-    expect(page.locator("td a >> text=B2")).to_have_count(0)
-
-
-def test_what_a_file_leaves_open_is_a_choice(tables, page):
-    page.goto("/#/tables/well")
-    page.click("text=Import a file")
-    content = "name;volume\nC1;1,5\nC2;2,25\n"
-    page.set_input_files("input[type=file]", {"name": "de.csv", "mimeType": "text/csv", "buffer": content.encode()})
-    expect(page.get_by_role("region", name="First rows of the file")).to_contain_text("2.25")
-    page.click("summary:has-text('Read as csv')")
-    expect(page.get_by_label("Decimal sign")).to_have_value(",")
-    page.get_by_label("Header in line").fill("2")
-    page.get_by_label("Header in line").press("Tab")
-    expect(page.get_by_label("C1", exact=True)).to_be_visible()
-
-
-def test_a_header_of_another_unit_than_its_column_needs_a_choice(tables, server, page):
-    columns = [{"name": "name", "data_type": "string"}, {"name": "volume", "data_type": "float", "unit": "uL"}]
-    server.call("PUT", "/tables/aliquot", {"semantic_category": "curated", "columns": columns})
-    page.goto("/#/tables/aliquot")
-    page.click("text=Import a file")
-    for header, is_other in [("Volume (µl)", False), ("Volume (mL)", True)]:
-        content = f"name,{header}\nQ1,1.5\n"
-        page.set_input_files("input[type=file]", {"name": "a.csv", "mimeType": "text/csv", "buffer": content.encode()})
-        expect(page.get_by_label(header)).to_have_value("volume")
-        page.click("button:has-text('Check')")
-        if is_other:
-            expect(page.get_by_role("region", name="Problems of the file")).to_contain_text("mL")
-            expect(page.get_by_label(header)).to_have_value("?")
-            page.get_by_label(header).select_option("volume")
-            page.click("button:has-text('Check')")
-        expect(page.locator("form").get_by_role("status")).to_contain_text("1 row created")
 
 
 def test_a_view_is_its_address(tables, page):
@@ -414,93 +329,3 @@ def test_pages_of_rows_do_not_fill_the_memory(server, page):
     print(f"\nafter 10 and 59 pages of 50 rows: {sizes[0]}, {sizes[1]} (MB of JavaScript, nodes)")
     assert sizes[1][0] < sizes[0][0] + 1
     assert sizes[1][1] < sizes[0][1] + 200
-
-
-def test_statements_are_remembered_and_results_are_drawn(tables, page):
-    page.goto("/#/sql")
-    page.fill("textarea", "select name, volume as \"<i>v</i>\" from well where name like 'A_' order by volume")
-    page.keyboard.press("Control+Enter")
-    expect(page.locator(".told").first).to_contain_text("9 rows in")
-    page.click("button:has-text('Chart')")
-    expect(page.locator(".ytitle")).to_have_text("<i>v</i>")
-    expect(page.locator(".bars .point")).to_have_count(9)
-    page.get_by_role("combobox", name="As", exact=True).select_option("lines")
-    expect(page.locator(".scatterlayer .js-line")).to_have_count(1)
-    check_accessible(page)
-    page.reload()
-    page.click("text=History")
-    expect(page.locator(".statements li")).to_have_count(1)
-    page.fill("textarea", "")
-    page.click(".statement")
-    assert page.input_value("textarea").startswith("select name, volume")
-    page.click("text=Clear the history")
-    expect(page.locator(".statements li")).to_have_count(0)
-
-
-def test_an_execution_shows_its_rows_before_and_after(server, page):
-    columns = [{"name": "label", "data_type": "text"}, {"name": "volume", "data_type": "float"}]
-    server.call("PUT", "/tables/tube", {"semantic_category": "curated", "columns": columns})
-    first = [{"id": name, "label": HOSTILE, "volume": 1} for name in ("t1", "t2")]
-    server.call("POST", "/data/write", {"tables": [{"table": "tube", "rows": first}]})
-    writes = [
-        {"table": "tube", "mode": "update", "rows": [{"id": "t1", "volume": 2.5}]},
-        {"table": "tube", "mode": "delete", "rows": [{"id": "t2"}]},
-        {"table": "tube", "rows": [{"id": "t3", "volume": 3}]},
-    ]
-    execution = server.call("POST", "/data/write", {"tables": writes})["job_execution_id"]
-    page.goto(f"/#/executions/{execution}")
-    page.click("text=Rows of tube, before and after")
-    part = lambda name: page.locator("section", has=page.get_by_role("heading", name=name, exact=True))  # noqa: E731
-    updated = part("Updated").locator("tbody tr")
-    expect(updated).to_have_count(1)
-    expect(updated.locator("td")).to_have_text(["t1", "volume", "1", "2.5"])
-    expect(part("Created").locator("tbody td").first).to_have_text("t3")
-    expect(part("Deleted").locator("tbody tr")).to_contain_text(HOSTILE)
-    assert page.locator("main img, main b").count() == 0
-    check_accessible(page)
-    updated.get_by_role("link", name="t1").click()
-    expect(page.locator("h1")).to_have_text("t1")
-
-
-def test_a_number_that_is_rounded_says_so(page):
-    page.goto("/#/sql?q=select+2%3A%3Afloat8%2F3+as+share%2C+2+as+whole")
-    rounded = page.locator("td .rounded")
-    expect(rounded).to_have_text(["0.666667"])
-    expect(rounded).to_have_attribute("title", "0.6666666666666666")
-    note = "getComputedStyle(document.querySelector('.scroll'), '::after').content"
-    assert "are rounded" in page.evaluate(note)
-
-
-def test_an_import_says_how_many_rows_are_listed(server, page):
-    columns = [{"name": "name", "data_type": "string"}, {"name": "volume", "data_type": "float"}]
-    server.call("PUT", "/tables/listed_rows", {"semantic_category": "curated", "columns": columns})
-    page.goto("/#/tables/listed_rows")
-    page.get_by_text("Import a file", exact=True).click()
-    lines = "".join(f"W{n};{n},5\n" for n in range(20))
-    content = f"name;volume\n{lines}".encode()
-    page.set_input_files("main input[type=file]", {"name": "rows.csv", "mimeType": "text/csv", "buffer": content})
-    expect(page.get_by_text("The first 12 of 20 rows.")).to_be_visible()
-    expect(page.get_by_role("region", name="First rows of the file").locator("tbody tr")).to_have_count(12)
-    expect(page.locator("summary", has_text="Read as csv")).to_contain_text("columns end at a semicolon, decimal comma")
-
-
-def test_counts_are_written_alike_in_every_language(server, browser, session):
-    # In German the point stands between thousands: 1.234 rows would be a little more than one.
-    context = browser.new_context(locale="de-DE", base_url=server.url, storage_state=session)
-    page = context.new_page()
-    page.goto("/#/sql?q=select+generate_series%281%2C+1234%29+as+n")
-    expect(page.locator(".told")).to_contain_text("1,234 rows in", timeout=30_000)
-    expect(page.locator(".told")).to_contain_text("of which the first 1,000 are shown")
-    context.close()
-
-
-def test_a_question_about_unsaved_text_is_asked_once(page):
-    page.goto("/#/jobs")
-    page.get_by_text("New job").click()
-    page.get_by_role("textbox", name="Name").first.fill("not saved yet")
-    for address in ("#/files", "#/tables"):
-        page.evaluate("address => { location.hash = address }", address)
-        expect(page.get_by_role("dialog")).to_have_count(1)
-    page.get_by_role("button", name="Stay").click()
-    expect(page.get_by_role("dialog")).to_have_count(0)
-    expect(page.get_by_role("textbox", name="Name").first).to_have_value("not saved yet")

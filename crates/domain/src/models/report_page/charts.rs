@@ -17,6 +17,9 @@ const LABEL: usize = 14;
 /// Width of the column of labels.
 const LABELS: usize = 110;
 
+/// Width of the words over the columns of a matrix.
+const CAPTION: usize = 150;
+
 /// Height of the title over a matrix.
 const HEAD: usize = 22;
 
@@ -48,7 +51,8 @@ pub(super) fn confusion(matrix: &ConfusionMatrix) -> String {
         _ => 14,
     };
     let is_numbered = classes <= NUMBERED;
-    let (width, height) = (LABELS + classes * cell, HEAD + classes * cell + LABELS);
+    let width = LABELS + (classes * cell).max(CAPTION);
+    let height = HEAD + classes * cell + LABELS;
     let mut svg = format!(
         "<div class=\"wide\"><svg viewBox=\"0 0 {width} {height}\" style=\"max-width:{width}px\" \
          role=\"img\" aria-label=\"Confusion matrix\">\n\

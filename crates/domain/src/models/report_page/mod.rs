@@ -14,7 +14,7 @@ use self::{
     charts::{confusion, residuals},
     figures::{counted, display, displayed_seconds},
 };
-use super::{Dataset, ModelVersion, ProblemType, TrainingResult};
+use super::{Dataset, Metric, ModelVersion, ProblemType, TrainingResult};
 use crate::html::escaped;
 
 /// Number of features that the page compares.
@@ -39,7 +39,7 @@ pub fn report_page(
     let name = escaped(&version.name);
     let number = version.number;
     let activity = if version.is_active {
-        "predicts"
+        "active"
     } else {
         "not active"
     };
@@ -122,21 +122,26 @@ fn metrics(page: &mut String, result: &TrainingResult) {
         } else {
             ""
         };
-        let better = if metric.higher_is_better {
-            "higher is better"
-        } else {
-            "lower is better"
-        };
         add(
             page,
             format_args!(
-                "<li{class}>{}<strong>{}</strong><small>{better}</small></li>\n",
+                "<li{class}>{}<strong>{}</strong><small>{}</small></li>\n",
                 words(name),
-                display(metric.value)
+                display(metric.value),
+                direction(metric)
             ),
         );
     }
     page.push_str("</ul>\n");
+}
+
+/// Says which of two values is better.
+const fn direction(metric: &Metric) -> &'static str {
+    if metric.higher_is_better {
+        "higher is better"
+    } else {
+        "lower is better"
+    }
 }
 
 fn facts(
@@ -245,8 +250,19 @@ fn leaderboard(page: &mut String, result: &TrainingResult) {
     if result.leaderboard.is_empty() {
         return;
     }
+    page.push_str("<h2>Models that were tried</h2>\n");
+    if let Some(metric) = result.metrics.get(&result.primary_metric) {
+        add(
+            page,
+            format_args!(
+                "<p class=\"soft\">Scores are the {}: {}.</p>\n",
+                words(&result.primary_metric),
+                direction(metric)
+            ),
+        );
+    }
     page.push_str(
-        "<h2>Models that were tried</h2>\n<div class=\"wide\"><table>\n<tr><th>Model</th>\
+        "<div class=\"wide\"><table>\n<tr><th>Model</th>\
          <th class=\"number\">Score</th><th class=\"number\">Validation</th>\
          <th class=\"number\">Fit</th><th class=\"number\">Predict</th></tr>\n",
     );

@@ -87,6 +87,7 @@ fn a_report_shows_model_dataset_metrics_and_models() {
         "wines (1,780 rows)",
         "142 to learn from, 36 held out to measure",
         "<li class=\"primary\">accuracy<strong>0.97</strong><small>higher is better</small></li>",
+        "Scores are the accuracy: higher is better.",
         "medium quality",
         "1970-01-01 00:00 UTC",
         "<dd>42 s</dd>",
@@ -95,6 +96,17 @@ fn a_report_shows_model_dataset_metrics_and_models() {
     ] {
         assert!(page.contains(part), "{part}: {page}");
     }
+}
+
+#[test]
+fn a_version_that_is_active_says_so_once() {
+    let mut version = version("wine");
+    version.is_active = true;
+    let page = report_page(&version, None, &result());
+    assert!(
+        page.contains("Version 3 · active · predicts wine"),
+        "{page}"
+    );
 }
 
 #[test]
@@ -145,6 +157,8 @@ fn a_confusion_matrix_is_a_heat_map() {
     let page = page(&result());
     assert_eq!(tags(&page, "rect"), 4);
     assert!(page.contains("actual 0, predicted 1: 1"), "{page}");
+    // Of two classes, which are narrower than the words over them.
+    assert!(page.contains("viewBox=\"0 0 260 244\""), "{page}");
     // A class without rows, and classes without end, are drawn too.
     let mut many = result();
     let labels = (0..100).map(Class::Integer).collect();
