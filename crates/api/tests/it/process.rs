@@ -8,6 +8,7 @@ use std::{
     process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio},
 };
 
+use labdata_embedded_postgres::client_programs;
 use tempfile::TempDir;
 
 /// An empty directory to run in. PostgreSQL, which may run as another user, can enter it.
@@ -36,7 +37,7 @@ pub(crate) fn labdata(directory: &Path, arguments: &[&str]) -> Command {
 }
 
 #[expect(clippy::print_stderr, reason = "says what is not tested, and why")]
-fn not_tested(why: &str) {
+pub(crate) fn not_tested(why: &str) {
     eprintln!("NOT TESTED: {why}");
 }
 
@@ -75,6 +76,12 @@ fn on_small_disk(directory: &Path, megabytes: u32, before: &str) -> Command {
     );
     command.args(["sh", "-c", &mount]).arg(directory);
     command
+}
+
+/// Directory of PostgreSQL's programs for clients. Where none is installed, they are downloaded below that directory.
+pub(crate) fn postgresql_programs(place: &Path) -> PathBuf {
+    let named = std::env::var_os("LABDATA_PG_BIN_DIR").map(PathBuf::from);
+    client_programs(named.as_deref(), place, 13).unwrap()
 }
 
 /// Runs it to its end.

@@ -15,7 +15,6 @@ use labdata_domain::{
     files::{ContentType, FilePath, ObjectKey},
     ids::OrganizationId,
 };
-use labdata_embedded_postgres::client_programs;
 use labdata_object_store::GatewaySigner;
 use labdata_ports::files::blob::{DownloadGrant, UrlSigner};
 use labdata_test_database::TestDatabase;
@@ -26,7 +25,7 @@ use reqwest::{
 use serde_json::{Value, json};
 
 use crate::{
-    process::{Program, directory, labdata, run, text},
+    process::{Program, directory, labdata, postgresql_programs, run, text},
     s3_server::S3Server,
 };
 
@@ -411,9 +410,7 @@ async fn a_backup_whose_files_cannot_be_written_fails_and_is_not_restored() {
 
 /// Everything in a copy of a database that may be a secret: values of 32 bytes.
 fn possible_secrets(place: &Path, copy: &Path) -> Vec<[u8; 32]> {
-    let named = std::env::var_os("LABDATA_PG_BIN_DIR").map(PathBuf::from);
-    let programs = client_programs(named.as_deref(), place, 13).unwrap();
-    let mut command = std::process::Command::new(programs.join("pg_restore"));
+    let mut command = std::process::Command::new(postgresql_programs(place).join("pg_restore"));
     command.arg("--file=-").arg(copy.join("database.dump"));
     let script = succeeded(&run(&mut command));
     let hex = |digits: &str| {
