@@ -145,7 +145,6 @@ pub(super) fn number_duplicates(headers: &mut [Header]) {
             .find(|text| !taken.contains(&comparable(text)));
         if let Some(text) = free {
             taken.insert(comparable(&text));
-            seen.insert(comparable(&text));
             header.text = text;
         }
     }
