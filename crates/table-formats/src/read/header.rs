@@ -182,6 +182,7 @@ mod tests {
                 "Conc. [ng/\u{b5}l]",
                 Some("ng/\u{b5}l"),
             ),
+            ("Vol [ mL ]", "Vol [ mL ]", Some("mL")),
             ("A (b) c", "A (b) c", None),
             ("(only)", "(only)", None),
             ("x ()", "x ()", None),
@@ -274,5 +275,9 @@ mod tests {
             ["Units", "\u{b5}l", "Units_3", "\u{3bc}l_2", "Units_2"]
         );
         assert_eq!(duplicates(&units), []);
+        let mut equal = headers(&["a"; 3]);
+        number_duplicates(&mut equal);
+        let texts: Vec<&str> = equal.iter().map(|header| header.text.as_str()).collect();
+        assert_eq!(texts, ["a", "a_2", "a_3"]);
     }
 }

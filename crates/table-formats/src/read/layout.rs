@@ -473,6 +473,9 @@ pub(super) mod tests {
         // A line that ends in a blank is one of the sentence.
         let prose = "Plate 3, day two\nname, city\nBob, Rome\n";
         assert_eq!(header(prose), (1, vec![]));
+        // One with a blank behind some delimiters only is neither.
+        let either = "Plate 3, day two, dry\nname, city,id\nBob, Rome,x\n";
+        assert_eq!(header(either), (1, vec![]));
         let settings = "Operator,Smith\nPlate,X\n";
         for (rows, others) in [
             ("\nname,city\nBob,Rome\n", vec![]),

@@ -71,6 +71,10 @@ fn rare_forms_of_iso_8601_are_read_in_columns_of_dates() {
     ] {
         assert_eq!(read_any_iso(text).and_then(Moment::instant), at, "{text}");
     }
+    let half = Some(datetime!(2024-01-01 10:00:30.5 UTC));
+    for text in ["20240101T100030.5Z", "20240101 110030,5+01"] {
+        assert_eq!(read_any_iso(text).and_then(Moment::instant), half, "{text}");
+    }
     for text in [
         "2024",
         "2024-01",
