@@ -246,6 +246,9 @@ mod tests {
             "created_at_2",
         ];
         assert_eq!(found, expected);
+        // The cut leaves no underscore at the end.
+        let words = format!("{} b", "a".repeat(62));
+        assert_eq!(column_names(&headers(&[&words])), ["a".repeat(62)]);
         let long = "a".repeat(80);
         let found = column_names(&headers(&[&long, &long]));
         assert_eq!(found[0].len(), 63);

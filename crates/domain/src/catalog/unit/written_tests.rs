@@ -42,7 +42,7 @@ const SPELLINGS: [(&str, &str); 39] = [
     ),
     (
         "10*6/mL",
-        "10^6/mL|10*6/mL|1e6/mL|1E6/mL|×10⁶/mL|x 10^6 / mL|1 x 10^6/mL|million/mL",
+        "10^6/mL|10*6/mL|1e6/mL|1E6/mL|×10⁶/mL|x 10^6 / mL|1 x 10^6/mL|1x10^6/mL|million/mL",
     ),
     (
         "10*6{cells}/mL",

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     catalog::{Catalog, CatalogVersion, ColumnDefinition, KeyedTable, Table, TableDefinition},
-    data::write::{FileCell, Mode, OnMatch, WriteRequest, cell::Cell},
+    data::write::{FileCell, Mode, OnMatch, RowNames, WriteRequest, cell::Cell},
     scalar::DataType,
 };
 
@@ -199,6 +199,10 @@ fn lines_of_one_key_are_one_row_to_which_the_others_refer() {
     // Read by the column's type, one per line.
     let od = request.tables[2].rows.column("od").unwrap().file();
     assert_eq!(od.unwrap().values().len(), 4);
+    let RowNames::Lines(lines) = &request.row_names else {
+        panic!("rows of a file have its lines");
+    };
+    assert_eq!(*lines[2].lines, [3, 4, 6, 7]);
 }
 
 #[test]

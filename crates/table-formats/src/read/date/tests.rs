@@ -108,6 +108,8 @@ fn an_offset_is_at_most_eighteen_hours_and_a_part_of_one() {
         ("\u{2212}0930", Some(datetime!(2024-03-05 21:30 UTC))),
         ("+19:00", None),
         ("+00:60", None),
+        ("+01:030", None),
+        ("+01030", None),
     ] {
         assert_eq!(
             instant(&format!("2024-03-05T12:00{offset}")),

@@ -274,6 +274,15 @@ fn one_stray_byte_is_a_problem_of_its_line() {
     let replaced = read_with(&bytes, json!({"invalid_bytes": "replace"}));
     assert_eq!(replaced.codes(), []);
     assert_eq!(replaced.cells()[300], ["A2", "5 \u{fffd}l"]);
+    // The first line is read again with the head, the last one is behind it.
+    let both = [
+        b"name,note\nA0,5 \xb5l\n",
+        lines.as_bytes(),
+        b"A2,5 \xb5l\n",
+    ]
+    .concat();
+    let problems = read(&both).codes().len();
+    assert_eq!(problems, 2);
     let latin = b"name,vol\nA1,5 \xb5l\n";
     assert_eq!(clear(latin).1, [["A1", "5 \u{b5}l"]]);
 }
