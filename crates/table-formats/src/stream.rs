@@ -196,6 +196,7 @@ mod tests {
         };
         assert_eq!(sizes(&[10; 100]), [1000]);
         assert_eq!(sizes(&[10, ENOUGH_ROWS, 1]), [ENOUGH_ROWS + 10, 1]);
+        assert_eq!(sizes(&[ENOUGH_ROWS, 1]), [ENOUGH_ROWS, 1]);
         assert_eq!(sizes(&[BATCH + 1, 0]), [BATCH, 1]);
         assert_eq!(sizes(&[]), [0_usize; 0]);
     }

@@ -145,7 +145,6 @@ pub(super) fn number_duplicates(headers: &mut [Header]) {
             .find(|text| !taken.contains(&comparable(text)));
         if let Some(text) = free {
             taken.insert(comparable(&text));
-            seen.insert(comparable(&text));
             header.text = text;
         }
     }
@@ -183,6 +182,7 @@ mod tests {
                 "Conc. [ng/\u{b5}l]",
                 Some("ng/\u{b5}l"),
             ),
+            ("Vol [ mL ]", "Vol [ mL ]", Some("mL")),
             ("A (b) c", "A (b) c", None),
             ("(only)", "(only)", None),
             ("x ()", "x ()", None),
@@ -246,6 +246,9 @@ mod tests {
             "created_at_2",
         ];
         assert_eq!(found, expected);
+        // The cut leaves no underscore at the end.
+        let words = format!("{} b", "a".repeat(62));
+        assert_eq!(column_names(&headers(&[&words])), ["a".repeat(62)]);
         let long = "a".repeat(80);
         let found = column_names(&headers(&[&long, &long]));
         assert_eq!(found[0].len(), 63);
@@ -275,5 +278,9 @@ mod tests {
             ["Units", "\u{b5}l", "Units_3", "\u{3bc}l_2", "Units_2"]
         );
         assert_eq!(duplicates(&units), []);
+        let mut equal = headers(&["a"; 3]);
+        number_duplicates(&mut equal);
+        let texts: Vec<&str> = equal.iter().map(|header| header.text.as_str()).collect();
+        assert_eq!(texts, ["a", "a_2", "a_3"]);
     }
 }

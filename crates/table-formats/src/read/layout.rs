@@ -67,7 +67,7 @@ fn header_of_names(rows: &[HeadRow]) -> HeaderChoice {
     let Some(chosen) = choose_block(rows, &blocks) else {
         return HeaderChoice {
             // No row has texts only, so the header may have numbers in it, or be missing.
-            index: (!rows.is_empty()).then(|| widest(rows)),
+            index: widest(rows),
             alternatives: Vec::new(),
             may_have_none: true,
         };
@@ -181,11 +181,12 @@ fn header_below_settings(rows: &[HeadRow], chosen: Block) -> Option<usize> {
     (is_apart && below.rows > chosen.rows).then_some(index)
 }
 
-/// The first row with as many filled cells as any.
-fn widest(rows: &[HeadRow]) -> usize {
-    let filled = |row: &HeadRow| row.row.filled();
-    let most = rows.iter().map(filled).max().unwrap_or(0);
-    rows.iter().position(|row| filled(row) == most).unwrap_or(0)
+/// The first row with as many filled cells as any; `None` without rows.
+fn widest(rows: &[HeadRow]) -> Option<usize> {
+    // Of equal ones the maximum is the last, which is the first of the reversed rows.
+    let reversed = rows.iter().enumerate().rev();
+    let widest = reversed.max_by_key(|(_, row)| row.row.filled());
+    widest.map(|(index, _)| index)
 }
 
 /// The table that begins with a row, if the row may be a header.
@@ -472,6 +473,9 @@ pub(super) mod tests {
         // A line that ends in a blank is one of the sentence.
         let prose = "Plate 3, day two\nname, city\nBob, Rome\n";
         assert_eq!(header(prose), (1, vec![]));
+        // One with a blank behind some delimiters only is neither.
+        let either = "Plate 3, day two, dry\nname, city,id\nBob, Rome,x\n";
+        assert_eq!(header(either), (1, vec![]));
         let settings = "Operator,Smith\nPlate,X\n";
         for (rows, others) in [
             ("\nname,city\nBob,Rome\n", vec![]),

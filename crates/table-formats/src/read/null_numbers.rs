@@ -131,6 +131,7 @@ mod tests {
         for (null, cell, is_null) in [
             ("-999", FileCell::Integer(-999), true),
             ("-999.0", FileCell::Integer(-999), true),
+            (" -999 ", FileCell::Integer(-999), true),
             ("-9.99e2", FileCell::Float(-999.0), true),
             ("-999", FileCell::Float(-999.0), true),
             ("-999", FileCell::Float(-999.1), false),

@@ -59,7 +59,6 @@ pub(super) struct TypedColumn {
     pub(super) is_local_time: bool,
     /// True for elapsed times, whose values are seconds.
     pub(super) is_duration: bool,
-    pub(super) unit: Option<&'static str>,
     /// The unit that the file notes for the column.
     pub(super) noted_unit: Option<String>,
 }

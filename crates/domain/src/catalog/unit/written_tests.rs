@@ -2,7 +2,7 @@
 
 use super::{UnitMatch, compare_unit, is_ucum, ucum_of};
 
-const SPELLINGS: [(&str, &str); 38] = [
+const SPELLINGS: [(&str, &str); 39] = [
     (
         "uL",
         "µl|\u{3bc}L|uL|ul|ul.|\u{3395}|microliter|Microlitres|mikroliter|mcL|1 uL|1.uL",
@@ -42,7 +42,7 @@ const SPELLINGS: [(&str, &str); 38] = [
     ),
     (
         "10*6/mL",
-        "10^6/mL|10*6/mL|1e6/mL|1E6/mL|×10⁶/mL|x 10^6 / mL|1 x 10^6/mL|million/mL",
+        "10^6/mL|10*6/mL|1e6/mL|1E6/mL|×10⁶/mL|x 10^6 / mL|1 x 10^6/mL|1x10^6/mL|million/mL",
     ),
     (
         "10*6{cells}/mL",
@@ -56,6 +56,8 @@ const SPELLINGS: [(&str, &str); 38] = [
     ("/mL", "/mL|1/mL|mL-1|per mL|mL⁻¹"),
     ("L/mol", "1/M|M-1|M⁻¹"),
     ("%{v/v}", "% v/v|% (v/v)"),
+    // Of a share, the word is a slash as well.
+    ("%/min", "%/min|% per min|% Per min"),
     ("mg/mL/h", "mg/(mL·h)|mg/mL/h"),
     ("/min", "rpm"),
     ("[g]", "x g|× g|xg"),
@@ -85,7 +87,7 @@ fn codes_are_valid_and_their_own_spelling() {
 #[test]
 fn what_is_not_understood_has_no_code() {
     let texts = "|2.5 uL|b|raw|OD600|2|2nd|n = 3|A1|600 nm|10E6 cells/mL|1,000 uL|mg//mL|mg/|mg/mL h|gallon|units/mL|\
-        ppt|as measured|(mL|mL)|{cells|10-3 M|well|Torr|\u{43c}\u{43b}|uL^2^2|½ mL|.|/|%/CV x|OD2|day 1";
+        ppt|as measured|g/L (m/s)|(mL|mL)|{cells|10-3 M|well|Torr|\u{43c}\u{43b}|uL^2^2|½ mL|.|/|%/CV x|OD2|day 1";
     for text in texts.split('|') {
         assert_eq!(ucum_of(text), None, "{text}");
     }

@@ -311,3 +311,16 @@ fn reads_alike(one: DataType, other: DataType) -> bool {
     let is_text = |data_type| matches!(data_type, DataType::String | DataType::Text);
     one == other || is_text(one) && is_text(other)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_is_read_alike_as_both_types_of_texts_only() {
+        assert!(reads_alike(DataType::String, DataType::Text));
+        assert!(reads_alike(DataType::Float, DataType::Float));
+        assert!(!reads_alike(DataType::Float, DataType::Integer));
+        assert!(!reads_alike(DataType::Text, DataType::Integer));
+    }
+}

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     catalog::{Catalog, CatalogVersion, ColumnDefinition, KeyedTable, Table, TableDefinition},
-    data::write::{FileCell, Mode, OnMatch, WriteRequest, cell::Cell},
+    data::write::{FileCell, Mode, OnMatch, RowNames, WriteRequest, cell::Cell},
     scalar::DataType,
 };
 
@@ -196,6 +196,13 @@ fn lines_of_one_key_are_one_row_to_which_the_others_refer() {
     let wells = ["@1.0", "@1.1", "@1.2", "@1.0"].map(label);
     assert_eq!(cells(&request, 2, "well"), wells);
     assert!(request.tables[2].rows.column("Plate").is_none());
+    // Read by the column's type, one per line.
+    let od = request.tables[2].rows.column("od").unwrap().file();
+    assert_eq!(od.unwrap().values().len(), 4);
+    let RowNames::Lines(lines) = &request.row_names else {
+        panic!("rows of a file have its lines");
+    };
+    assert_eq!(*lines[2].lines, [3, 4, 6, 7]);
 }
 
 #[test]
@@ -324,6 +331,14 @@ fn linked_tables_are_checked_against_the_header_and_the_catalog() {
             vec![link("well", &[("Well", "place")])],
             "linked[0].columns.Well",
         ),
+        // A linked table gives the column already.
+        (
+            vec![
+                plates(),
+                key_of_wells(link("well", &[("Well", "position"), ("Type", "plate")])),
+            ],
+            "linked[1].columns.Type",
+        ),
         // What it is linked to comes after it.
         (vec![wells(), plates()], "linked[0].key[0]"),
         (
@@ -342,6 +357,11 @@ fn linked_tables_are_checked_against_the_header_and_the_catalog() {
         (vec![key(wells(), &[])], "linked[0].key"),
         // No unique text.
         (vec![link("well", &[("Well", "position")])], "linked[0].key"),
+        // The only unique text has no field.
+        (
+            vec![of(link("plate", &[("Type", "kind")]), "well"), wells()],
+            "linked[0].key",
+        ),
         (
             vec![link("plate", &[("Type", "kind")])],
             "linked[0].reference",
@@ -444,6 +464,8 @@ fn a_field_of_two_tables_has_one_unit_in_both() {
         chosen.extend(["Type", "Well"].map(|field| (field.to_owned(), None)));
         LinkedColumns::claim_fields(&links, &mut chosen);
         let own = ImportColumns::choose(&fields, &chosen, &table).unwrap();
+        let types = LinkedColumns::add_types(&links, &own, &mut own.types());
+        assert_eq!(types, Ok(()), "one type may be read several times");
         let found = LinkedColumns::check_units(&links, &own, &fields).err();
         let found = found.unwrap_or_default().into_iter();
         found.map(|it| it.path.unwrap()).collect::<Vec<_>>()

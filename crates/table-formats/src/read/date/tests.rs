@@ -71,6 +71,10 @@ fn rare_forms_of_iso_8601_are_read_in_columns_of_dates() {
     ] {
         assert_eq!(read_any_iso(text).and_then(Moment::instant), at, "{text}");
     }
+    let half = Some(datetime!(2024-01-01 10:00:30.5 UTC));
+    for text in ["20240101T100030.5Z", "20240101 110030,5+01"] {
+        assert_eq!(read_any_iso(text).and_then(Moment::instant), half, "{text}");
+    }
     for text in [
         "2024",
         "2024-01",
@@ -104,6 +108,8 @@ fn an_offset_is_at_most_eighteen_hours_and_a_part_of_one() {
         ("\u{2212}0930", Some(datetime!(2024-03-05 21:30 UTC))),
         ("+19:00", None),
         ("+00:60", None),
+        ("+01:030", None),
+        ("+01030", None),
     ] {
         assert_eq!(
             instant(&format!("2024-03-05T12:00{offset}")),

@@ -115,7 +115,15 @@ fn long_numbers_are_numbers_if_a_float_holds_them() {
 
 #[test]
 fn infinity_is_known_in_any_form() {
-    for text in ["inf", "-Infinity", "\u{221e}", "1e999", "-1E400"] {
+    for text in [
+        "inf",
+        "-Infinity",
+        "+inf",
+        "\u{2212}inf",
+        "\u{221e}",
+        "1e999",
+        "-1E400",
+    ] {
         assert!(is_infinite(text, POINT), "{text}");
     }
     for text in ["1e300", "info", "", "1.5", "n.d."] {

@@ -27,7 +27,6 @@ pub(in crate::read) fn open_parquet_rows(
                     data_type: *data_type,
                     is_local_time: matches!(kind, Kind::LocalTime(_) | Kind::LocalTime96),
                     is_duration,
-                    unit: is_duration.then_some("s"),
                     // A duration is read as seconds, also with a note of another unit.
                     noted_unit: unit.clone().filter(|_| !is_duration),
                 }

@@ -291,3 +291,10 @@ fn a_file_that_is_read_from_its_end_is_the_same_table() {
     }
     assert_eq!(there.next_part().unwrap(), None);
 }
+
+#[test]
+fn the_line_of_units_is_known_here() {
+    let file = "name,vol,conc [ng/ml]\n,\u{b5}l,\nA1,1.5,2\n";
+    let table = open_remote(connect(), source(file), &ReadOptions::default(), 10).unwrap();
+    assert_eq!(table.reading().units_row, Some(2));
+}

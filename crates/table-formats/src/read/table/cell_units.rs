@@ -13,7 +13,6 @@ pub(super) struct CellUnits {
     pub(super) holds_times: bool,
     pub(super) percents: PercentContext,
     has_percents: bool,
-    of_type: Option<String>,
     /// The unit that a workbook shows in each cell.
     of_cells: Option<String>,
 }
@@ -33,7 +32,6 @@ impl CellUnits {
                 .common_label()
                 .filter(|label| ucum_of(label).is_some())
                 .map(str::to_owned),
-            of_type: typed.and_then(|column| column.unit).map(str::to_owned),
         }
     }
 
@@ -54,7 +52,6 @@ impl CellUnits {
         let is_percent = self.has_percents && header.text.contains('%') && may_be_number;
         let percent = is_percent.then_some("%");
         let own = header.unit.clone().or_else(|| percent.map(str::to_owned));
-        own.or_else(|| self.of_type.clone())
-            .or_else(|| self.of_cells.clone().filter(|_| may_be_number))
+        own.or_else(|| self.of_cells.clone().filter(|_| may_be_number))
     }
 }

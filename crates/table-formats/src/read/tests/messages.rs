@@ -97,3 +97,16 @@ fn a_given_or_decided_style_leaves_no_doubt_about_numbers() {
         );
     }
 }
+
+#[test]
+fn a_doubt_about_texts_among_numbers_names_the_first_of_them() {
+    let numbers = "x,1.5\n".repeat(8);
+    for first in ["high", "1,5 %x", "2024-03-05"] {
+        let found = read(format!("n,od\nx,1\n\"x\",\"{first}\"\nx,low\n{numbers}"));
+        let message = &found.table.doubts()[0].message;
+        assert!(
+            message.contains(&format!("row 3 has \"{first}\"")),
+            "{message}"
+        );
+    }
+}

@@ -229,6 +229,9 @@ fn a_quotation_that_eats_rows_is_a_problem_where_it_opens() {
     assert_eq!((given.codes(), again.codes()), (vec![], vec![]));
     let later = read("name,vol,note\nA1,1.5,ok\nA2,1.6,\"no end\nA3,1.7,\"fine\"\n");
     assert_eq!(later.codes(), [("quotation_mark", "rows[3]")]);
+    // One of the lines is a row, the last one is none.
+    let remark = "name,vol,note\nA1,1.5,ok\nA2,1.6,\"no end\nA3,1.7,fine\na remark\"\nA4,1.8,x\n";
+    assert_eq!(read(remark).codes(), [("quotation_mark", "rows[3]")]);
     // A column with as many texts as numbers may hold either.
     let either = read("a,b\nx,1\ny,w\n\"p,q\nr\",s\n");
     assert_eq!(either.codes(), [("quotation_mark", "rows[4]")]);
@@ -271,6 +274,15 @@ fn one_stray_byte_is_a_problem_of_its_line() {
     let replaced = read_with(&bytes, json!({"invalid_bytes": "replace"}));
     assert_eq!(replaced.codes(), []);
     assert_eq!(replaced.cells()[300], ["A2", "5 \u{fffd}l"]);
+    // The first line is read again with the head, the last one is behind it.
+    let both = [
+        b"name,note\nA0,5 \xb5l\n",
+        lines.as_bytes(),
+        b"A2,5 \xb5l\n",
+    ]
+    .concat();
+    let problems = read(&both).codes().len();
+    assert_eq!(problems, 2);
     let latin = b"name,vol\nA1,5 \xb5l\n";
     assert_eq!(clear(latin).1, [["A1", "5 \u{b5}l"]]);
 }
@@ -301,6 +313,17 @@ fn lines_above_and_below_the_table_are_skipped_and_counted() {
     let long = read(format!("t,od,note\n0,0.5,x\n\n{narrow}"));
     assert_eq!(long.codes(), [("second_table", "last_row")]);
     assert_eq!((long.rows.len(), long.table.reading().lines_below), (1, 60));
+}
+
+#[test]
+fn a_blank_line_divides_settings_from_a_table_of_texts() {
+    for blank in ["", ","] {
+        let settings = format!("Operator,Smith\nPlate,X\n{blank}\n");
+        let found = read(settings + "name,city\nBob,Rome\nAl,Paris\n");
+        let mut doubts = found.table.doubts().iter();
+        let header = doubts.find(|doubt| doubt.code == "header_row").unwrap();
+        assert_eq!(header.options[1]["header_row"], 4, "{blank:?}");
+    }
 }
 
 #[test]
@@ -425,6 +448,33 @@ fn files_that_are_no_tables_are_refused() {
     ));
     let sheet = Read::of(b"a\n1\n", &options(&json!({"sheet": "Plate 1"})));
     assert!(matches!(sheet.err(), Some(ReadError::NoSheets)));
+}
+
+#[test]
+fn a_refusal_has_the_code_of_its_cause() {
+    for (bytes, given, code) in [
+        ("\0", json!({}), ErrorCode::UnknownFormat),
+        (
+            "PK\x03\x04 and no archive",
+            json!({}),
+            ErrorCode::UnreadableFile,
+        ),
+        ("\n", json!({}), ErrorCode::UnreadableFile),
+        (
+            "a\n1\n",
+            json!({"sheet": "Plate 1"}),
+            ErrorCode::SheetUnknown,
+        ),
+    ] {
+        let refused = Read::of(bytes.as_bytes(), &options(&given)).err().unwrap();
+        assert_eq!(refused.code(), code, "{bytes:?}");
+    }
+    let hidden = ReadError::OnlyHidden("\"Raw\"".to_owned());
+    assert_eq!(hidden.code(), ErrorCode::SheetUnknown);
+    let unknown = ReadError::unknown_sheet("Plate", &[]);
+    assert_eq!(unknown.code(), ErrorCode::SheetUnknown);
+    let row = ReadError::Row("line 7".to_owned());
+    assert_eq!(row.code(), ErrorCode::UnreadableRow);
 }
 
 #[test]

@@ -212,6 +212,7 @@ mod tests {
             (b"ni\xa4o", "ni\u{a4}o"),
             // °, ä, ü, Ü, ß, é, ø and æ of the Mac.
             (b"temp (\xa1C)", "temp (\u{a1}C)"),
+            (b"Sa\xa1ra", "Sa\u{a1}ra"),
             (b"Ger\x8at", "Ger\u{160}t"),
             (b"M\x9fller", "M\u{178}ller"),
             (b"\x86berstand", "\u{2020}berstand"),

@@ -124,3 +124,15 @@ pub(super) fn without_endings(mut rows: Vec<SampleRow>) -> Vec<SampleRow> {
     }
     rows
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_quotation_marks_within_a_quotation_are_one() {
+        let rows = split("\"5\"\" plate\",\"\"\"\"\n", b',', Some(b'"'));
+        assert_eq!(rows[0].fields, ["5\" plate", "\""]);
+        assert!(!rows[0].has_fault);
+    }
+}

@@ -330,6 +330,7 @@ mod tests {
             "h:mm:ss AM/PM",
             "hh:mm;@",
             "[$-409]h:mm",
+            "HH:MM",
         ] {
             assert!(CellFormat::of(code).is_time, "{code}");
         }

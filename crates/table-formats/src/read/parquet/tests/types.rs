@@ -145,8 +145,8 @@ fn durations_are_seconds_in_each_unit() {
     }
 }
 
-/// The unit of the only column, of a name and with a unit in its metadata.
-fn unit_of(name: &str, array: ArrayRef, unit: &str) -> Option<String> {
+/// The unit of the only column, of a name and with a unit in its metadata, and that of its header.
+fn unit_of(name: &str, array: ArrayRef, unit: &str) -> (Option<String>, Option<String>) {
     let field = Field::new(name, array.data_type().clone(), true);
     let metadata = HashMap::from([("unit".to_owned(), unit.to_owned())]);
     let schema = Arc::new(Schema::new(vec![field.with_metadata(metadata)]));
@@ -155,7 +155,8 @@ fn unit_of(name: &str, array: ArrayRef, unit: &str) -> Option<String> {
     writer.write(&batch).unwrap();
     let bytes = writer.into_inner().unwrap();
     let table = table(&bytes, &ReadOptions::default()).unwrap();
-    table.columns()[0].unit.clone()
+    let column = &table.columns()[0];
+    (column.unit.clone(), column.header_unit.clone())
 }
 
 #[test]
@@ -169,11 +170,11 @@ fn a_unit_in_the_metadata_of_a_field_is_that_of_its_column() {
         // The file contradicts itself.
         ("c [ug/mL]", "mg/mL", Some("ug/mL or mg/mL")),
     ] {
-        assert_eq!(unit_of(name, numbers(), noted).as_deref(), unit, "{name}");
+        assert_eq!(unit_of(name, numbers(), noted).0.as_deref(), unit, "{name}");
     }
     // A duration is read as seconds, also where another unit is noted.
     let duration: ArrayRef = Arc::new(DurationSecondArray::from(vec![90]));
-    assert_eq!(unit_of("t", duration, "min").as_deref(), Some("s"));
+    assert_eq!(unit_of("t", duration, "min"), (Some("s".to_owned()), None));
 }
 
 #[test]

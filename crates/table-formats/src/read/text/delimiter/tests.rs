@@ -75,6 +75,8 @@ fn quotations_end_beside_the_delimiter() {
     is(settings, ',');
     is(&settings.replace(',', ";"), ';');
     is(&settings.replace(',', "\t"), '\t');
+    // A comma divides as well, but has texts behind its quotations.
+    is("\"a\";b,c\n\"x\";1,2\n\"y\";2,5\n\"z\";3,5\n", ';');
     // A few faults are those of a row.
     is("name,note\nA,\"x\"y\nB,u; v\nC,w\nD,w\n", ',');
     is("name,note\nA,\"x\"y\nB,u; v\nC,w; x\n", ',');

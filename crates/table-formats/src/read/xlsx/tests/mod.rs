@@ -333,6 +333,32 @@ fn another_table_below_is_a_doubt() {
 }
 
 #[test]
+fn names_beside_typed_numbers_are_a_table_above_the_header() {
+    let pair = |line: u32, name: &str, value: &str| {
+        let cells = [
+            inline(&format!("A{line}"), name),
+            number(&format!("B{line}"), value),
+        ];
+        row(line, &cells)
+    };
+    let header = ["A", "B", "C"].map(|column| inline(&format!("{column}6"), column));
+    let values = ["A", "B", "C"].map(|column| number(&format!("{column}7"), "1"));
+    for value in ["600", "0.5"] {
+        let above = [
+            pair(1, "dye", "600"),
+            pair(2, "red", value),
+            pair(3, "blue", value),
+            pair(4, "none", value),
+        ];
+        let rows = [above.concat(), row(6, &header), row(7, &values)];
+        let table = open_with(workbook(&rows.concat()), json!({})).unwrap();
+        let doubt = &table.doubts()[0];
+        assert_eq!(doubt.code, "header_row", "{value}");
+        assert_eq!(doubt.options[1]["header_row"], 1, "{value}");
+    }
+}
+
+#[test]
 fn tables_that_cannot_be_read_are_told_why() {
     let refusal = |bytes: Vec<u8>| open_with(bytes, json!({})).err().unwrap().to_string();
     let sheet = [
