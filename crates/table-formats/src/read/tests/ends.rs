@@ -15,6 +15,7 @@ fn a_text_below_a_table_is_a_remark_or_a_short_row() {
         ("k,od\nA1,0.5\nEnd of run\n", &remark),
         ("k,od\nA1,1\nA2,2\nA3,3\nEnd\n", &remark),
         ("k,od\nA1,1\nA2,2\nEnd\n", &vec![]),
+        ("k,od\nA1,1\nA2,2\n End \n", &vec![]),
         // All delimiters are there.
         ("k,od\nA1,1\nA2,2\nA3,3\nEnd,\n", &vec![]),
         ("k\nA1\nA2\nA3\nEnd of run\n", &vec![]),
