@@ -93,13 +93,7 @@ fn become_program(request: &LaunchRequest, cgroup: Option<File>, stdios: Stdios)
         // A separate session: the terminal's signals and job control do not reach the script.
         setsid().map_err(|error| format!("setsid: {error}"))?;
         // Before the account changes: an ordinary account may lower limits, not raise them.
-        // In a namespace of users the kernel counts its own processes only.
-        let has_own_count = request.account.is_some() || request.isolation == Isolation::Namespaces;
-        resource_limits::apply(&if has_own_count {
-            request.limits
-        } else {
-            resource_limits::beside_others(request.limits)
-        })?;
+        resource_limits::apply(&resource_limits::of_program(request))?;
         if let Some(account) = &request.account {
             privileges::become_account(account)?;
         }

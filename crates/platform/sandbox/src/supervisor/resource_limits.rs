@@ -3,16 +3,24 @@
 use nix::sys::resource::{Resource, setrlimit};
 
 use super::processes;
-use crate::spec::Limits;
+use crate::{
+    launch::LaunchRequest,
+    spec::{Isolation, Limits},
+};
 
 /// Processes and threads that others may start under a shared account while a program runs.
 const ROOM_FOR_OTHERS: u32 = 1024;
 
-/// Limits of a program that has no account of its own.
+/// Limits of a program as the kernel counts.
 ///
-/// The kernel counts processes and threads of the whole account (`getrlimit(2)`), such as those of the platform's
-/// database, and would refuse the program its first child. The monitor counts those of the program alone.
-pub(super) fn beside_others(limits: Limits) -> Limits {
+/// The kernel counts processes and threads of an account in a user namespace (`getrlimit(2)`). Where the program shares
+/// both, the count includes others, such as the platform's database, so there is room for them. The monitor counts those
+/// of the program alone.
+pub(super) fn of_program(request: &LaunchRequest) -> Limits {
+    let limits = request.limits;
+    if request.account.is_some() || request.isolation == Isolation::Namespaces {
+        return limits;
+    }
     let others = processes::threads_of_account().saturating_add(ROOM_FOR_OTHERS);
     Limits {
         processes: limits.processes.saturating_add(others),
