@@ -86,6 +86,13 @@ async fn users_and_keys(report: &mut Report) {
     report
         .run("PATCH /users/{user_id}", "", each(&users, disable))
         .await;
+    report
+        .run(
+            "GET /audit",
+            "the newest 50",
+            same(READS, &get("/audit?limit=50")),
+        )
+        .await;
 
     let key = |n| {
         post(

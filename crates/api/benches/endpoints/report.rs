@@ -14,7 +14,7 @@ use crate::{
 pub(crate) const CONNECTIONS: usize = 16;
 
 /// Endpoints that are not measured here, and why.
-const LEFT_OUT: [(&str, &str); 26] = [
+const LEFT_OUT: [(&str, &str); 28] = [
     ("GET /dependencies", "starts programs, once a minute"),
     ("POST /agent/runs", "`just bench -- agent`"),
     ("POST /agent/runs/{run_id}/cancel", "needs a run"),
@@ -66,6 +66,14 @@ const LEFT_OUT: [(&str, &str); 26] = [
     (
         "GET /ml-models/{ml_model_id}/versions",
         "needs a trained model",
+    ),
+    (
+        "POST /tables/{name}/rows/{id}/restore",
+        "one write; `just bench -- history`",
+    ),
+    (
+        "DELETE /tables/{name}/rows/{id}/history",
+        "needs the history of a deleted row",
     ),
     ("GET /openapi.json", "a constant"),
 ];
@@ -168,15 +176,15 @@ fn documented() -> Vec<String> {
     methods.collect()
 }
 
-/// Milliseconds of each request and the answers. The connections are open before.
+/// Milliseconds of each request and the answers, in the order of the requests. The connections are open before.
 pub(crate) async fn timed(
     base: &str,
     connections: usize,
     requests: Vec<Request>,
 ) -> (Vec<f64>, Vec<Response>) {
-    let mut shares: Vec<Vec<Request>> = (0..connections).map(|_| Vec::new()).collect();
+    let mut shares: Vec<Vec<(usize, Request)>> = (0..connections).map(|_| Vec::new()).collect();
     for (index, request) in requests.into_iter().enumerate() {
-        shares[index % connections].push(request);
+        shares[index % connections].push((index, request));
     }
     let opened = join_all((0..connections).map(|_| Connection::open(base))).await;
     let tasks = opened
@@ -185,17 +193,20 @@ pub(crate) async fn timed(
         .map(|(mut connection, share)| {
             tokio::spawn(async move {
                 let mut results = Vec::with_capacity(share.len());
-                for request in share {
+                for (index, request) in share {
                     let start = Instant::now();
                     let response = connection.send(&request).await;
-                    results.push((start.elapsed().as_secs_f64() * 1000.0, response));
+                    let milliseconds = start.elapsed().as_secs_f64() * 1000.0;
+                    results.push((index, (milliseconds, response)));
                 }
                 results
             })
         });
     let results = join_all(tasks).await;
-    results
+    let mut results: Vec<_> = results
         .into_iter()
         .flat_map(|results| results.unwrap())
-        .unzip()
+        .collect();
+    results.sort_by_key(|(index, _)| *index);
+    results.into_iter().map(|(_, result)| result).unzip()
 }

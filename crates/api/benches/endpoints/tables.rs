@@ -171,6 +171,14 @@ async fn reads(report: &mut Report, parents: &[String]) {
     report
         .run("GET /tools/schema", "", same(READS, &get("/tools/schema")))
         .await;
+    let history = |id: &str| get(format!("/tables/sample/rows/{id}/history"));
+    report
+        .run(
+            "GET /tables/{name}/rows/{id}/history",
+            "",
+            each(parents, history),
+        )
+        .await;
     let series = |id: &str| get(format!("/tools/series/curve?parent={id}"));
     report
         .run(
