@@ -285,6 +285,16 @@ def wait_until(page: Page, condition: str) -> None:
         page.wait_for_timeout(50)
 
 
+def wait_until_counted(server, page: Page, name: str, count: int) -> None:
+    """Waits until PostgreSQL's statistics have that number of rows of a table."""
+    for _ in range(300):
+        found = next(it for it in server.call("GET", "/tools/schema") if it["name"] == name)
+        if found["row_count_estimate"] == count:
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError(f"{name} has {found['row_count_estimate']} rows")
+
+
 def check_fits_a_phone(page: Page) -> None:
     """Nothing of the page is wider than a phone."""
     page.set_viewport_size({"width": 390, "height": 800})

@@ -9,7 +9,7 @@ import urllib.request
 import pytest
 from playwright.sync_api import expect
 
-from conftest import check_accessible, check_fits_a_phone, png, wait_until
+from conftest import check_accessible, check_fits_a_phone, png, wait_until, wait_until_counted
 
 PAGES = [
     "home",
@@ -144,6 +144,24 @@ def test_executions_are_found_by_id_and_name_and_instruments_by_name(server, pag
     expect(options).to_have_count(1)
     page.keyboard.press("Enter")
     wait_until(page, f"location.hash === '#/instruments/{made}'")
+
+
+def test_the_row_of_a_name_is_found_first_among_very_many_that_begin_with_it(server, page):
+    name = {"name": "name", "data_type": "string", "is_unique": True, "is_nullable": False}
+    server.call("PUT", "/tables/vial", {"semantic_category": "curated", "columns": [name]})
+    for first in (0, 6000):
+        rows = [{"name": f"Vial {n}"} for n in range(first, first + 6000)]
+        server.call("POST", "/data/write", {"tables": [{"table": "vial", "rows": rows}]})
+    # The number of rows is that of PostgreSQL's statistics, which come a moment later.
+    wait_until_counted(server, page, "vial", 12_000)
+    page.goto("/#/home")
+    expect(page.locator("nav")).to_be_visible()
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox", name="Search").fill("Vial 11")
+    options = page.get_by_role("option")
+    expect(options).to_have_count(5)
+    expect(options.first).to_have_text("vialVial 11")
+    expect(options.filter(has_text="Vial 11")).to_have_count(5)
 
 
 # Writes a text into the search, and tells after how many milliseconds the first result was there.

@@ -11,7 +11,7 @@ import struct
 import pytest
 from playwright.sync_api import expect
 
-from conftest import check_accessible, check_fits_a_phone, wait_until
+from conftest import check_accessible, check_fits_a_phone, wait_until, wait_until_counted
 
 
 @pytest.fixture
@@ -150,15 +150,6 @@ def test_what_a_filter_leaves_out_is_said_in_numbers(server, three_plates, page)
     expect(page.get_by_text("7 of about 19 rows", exact=True)).to_be_visible()
     page.get_by_role("button", name="Remove the filter dose is 10").click()
     expect(page.get_by_text("19 rows", exact=True)).to_be_visible()
-
-
-def wait_until_counted(server, page, name: str, count: int) -> None:
-    for _ in range(300):
-        found = next(it for it in server.call("GET", "/tools/schema") if it["name"] == name)
-        if found["row_count_estimate"] == count:
-            return
-        page.wait_for_timeout(100)
-    raise AssertionError(f"{name} has {found['row_count_estimate']} rows")
 
 
 def test_conditions_of_several_columns_have_a_band_of_their_standard_error(three_plates, page):
