@@ -2,7 +2,7 @@
 
 use std::io::{Read as _, SeekFrom};
 
-use encoding_rs::{Encoding, MACINTOSH, WINDOWS_1252};
+use encoding_rs::{Encoding, MACINTOSH, WINDOWS_1250, WINDOWS_1251, WINDOWS_1252, WINDOWS_1253};
 use labdata_domain::scalar::DataType;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -15,7 +15,7 @@ use super::{
     parquet::open_parquet_rows,
     raw::RowSource,
     target::ImportTarget,
-    text::{DelimiterChoice, open_text},
+    text::{Because, DelimiterChoice, Improbable, open_text},
     xlsx::open_sheet_rows,
 };
 
@@ -92,8 +92,8 @@ pub(super) fn open_file(
     match format {
         FileFormat::Csv => {
             let text = open_text(source, &mut options, extent, target)?;
-            let encoding = text.improbable.as_deref();
-            let encoding = encoding.map(|word| encoding_doubt(word, options.encoding));
+            let encoding = text.improbable.as_ref();
+            let encoding = encoding.map(|it| encoding_doubt(it, options.encoding));
             let delimiter = delimiter_doubt(&text.delimiter);
             Ok(OpenFile {
                 source: text.rows,
@@ -133,16 +133,32 @@ pub(super) fn open_file(
     }
 }
 
-fn encoding_doubt(word: &str, found: Option<&'static Encoding>) -> Doubt {
+fn encoding_doubt(improbable: &Improbable, found: Option<&'static Encoding>) -> Doubt {
     let found = found.unwrap_or(WINDOWS_1252);
-    let message = format!(
-        "in {} the file has \"{word}\", so that it may be in an encoding of DOS or of the Mac; save one of DOS as UTF-8",
-        found.name()
-    );
-    let others = [MACINTOSH, WINDOWS_1252];
-    let others = others.into_iter().filter(|other| *other != found);
-    let encodings = std::iter::once(found).chain(others);
-    let options = encodings.map(|it| json!({"encoding": it.name()}));
+    let others: &[&'static Encoding] = match improbable.because {
+        Because::OldSystem => &[MACINTOSH, WINDOWS_1252],
+        Because::FewLetters => &[WINDOWS_1252, WINDOWS_1250, WINDOWS_1251, WINDOWS_1253],
+    };
+    let others = others.iter().filter(|other| **other != found);
+    let encodings: Vec<_> = std::iter::once(&found).chain(others).collect();
+    let message = match improbable.because {
+        Because::OldSystem => format!(
+            "in {} the file has \"{}\", so that it may be in an encoding of DOS or of the Mac; save one of DOS as UTF-8",
+            found.name(),
+            improbable.word_in(found)
+        ),
+        Because::FewLetters => {
+            let word = |it: &&&'static Encoding| {
+                format!("\"{}\" in {}", improbable.word_in(it), it.name())
+            };
+            let words: Vec<String> = encodings.iter().map(word).collect();
+            format!(
+                "the file has too few letters of its alphabet to tell its encoding: {}",
+                words.join(", ")
+            )
+        }
+    };
+    let options = encodings.iter().map(|it| json!({"encoding": it.name()}));
     Doubt::table("encoding", "encoding", message, options.collect())
 }
 

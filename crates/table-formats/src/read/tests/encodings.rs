@@ -94,3 +94,40 @@ fn a_text_of_dos_or_of_the_mac_is_a_doubt_whatever_was_detected() {
         );
     }
 }
+
+#[test]
+fn words_of_another_alphabet_are_read_right_or_doubted() {
+    for (encoding, words) in [
+        (
+            encoding_rs::WINDOWS_1251,
+            "образец значение первый проба контроль среда клетка белок опыт дата время номер объём масса концентрация температура разведение исследование",
+        ),
+        (
+            encoding_rs::WINDOWS_1253,
+            "δείγμα τιμή πρώτο έλεγχος κύτταρο πρωτεΐνη χρόνος αριθμός όγκος μάζα συγκέντρωση θερμοκρασία αραίωση μέτρηση",
+        ),
+    ] {
+        for word in words.split(' ') {
+            let (row, _, is_lossy) = encoding.encode(word);
+            assert!(!is_lossy, "{word}");
+            for rows in [1, 3, 96] {
+                let lines = [&row, &b";1.5\n"[..]].concat().repeat(rows);
+                let found = read([b"name;value\n", &*lines].concat());
+                let is_doubted = found.codes().contains(&("encoding", "encoding"));
+                let used = found.table.reading().options.encoding.unwrap();
+                let (text, _) = used.decode_without_bom_handling(&row);
+                assert!(is_doubted || text == word, "{word}: {text}, {rows} rows");
+            }
+        }
+    }
+    let (row, ..) = encoding_rs::WINDOWS_1251.encode("проба;1.5\n");
+    let found = read([b"name;value\n", &*row].concat());
+    let doubt = &found.table.doubts()[0];
+    assert!(
+        doubt.message.contains("\"проба\" in windows-1251"),
+        "{}",
+        doubt.message
+    );
+    let mut encodings = doubt.options.iter().map(|option| &option["encoding"]);
+    assert!(encodings.any(|encoding| encoding == "windows-1251"));
+}

@@ -6,7 +6,7 @@ use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use labdata_domain::files::preview::text_encoding;
 
-use super::improbable::Signs;
+use super::improbable::{Improbable, Signs};
 use crate::read::{ReadError, Source, head::Extent};
 
 /// Number of bytes that are read at a time.
@@ -17,6 +17,10 @@ const DETECTED_BYTES: usize = 4 << 20;
 
 /// Number of bytes beyond ASCII from which the detection of a single-byte encoding is trusted.
 const MIN_EVIDENCE: usize = 6;
+
+/// Number of different such bytes from which it is not doubted: words with fewer letters are read as those of another
+/// alphabet, as six letters of Russian as Greek.
+const MIN_LETTERS: u32 = 8;
 
 /// Number of such bytes from which the detection of an encoding of several bytes per character is
 /// trusted: `éµ` alone is also a character of Chinese.
@@ -37,8 +41,7 @@ pub(super) struct FileEncoding {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FoundEncoding {
     pub(super) file: FileEncoding,
-    /// A word of the file that shows that the encoding may be another one.
-    pub(super) improbable: Option<String>,
+    pub(super) improbable: Option<Improbable>,
 }
 
 impl FoundEncoding {
@@ -84,7 +87,11 @@ pub(super) fn find_encoding(
     let encoding = census.encoding();
     Ok(FoundEncoding {
         improbable: (encoding != UTF_8)
-            .then(|| census.signs.improbable_in(encoding))
+            .then(|| {
+                census
+                    .signs
+                    .improbable_in(encoding, census.has_few_letters())
+            })
             .flatten(),
         ..FoundEncoding::certain(encoding, 0)
     })
@@ -99,6 +106,8 @@ struct Census {
     detector: EncodingDetector,
     /// Bytes beyond ASCII that were not only signs of units.
     evidence: usize,
+    /// A bit for each of these bytes.
+    letters: u128,
     detected: usize,
     signs: Signs,
 }
@@ -111,6 +120,7 @@ impl Census {
             // An escape sequence of a terminal would be taken for ISO-2022-JP.
             detector: EncodingDetector::new(Iso2022JpDetection::Deny),
             evidence: 0,
+            letters: 0,
             detected: 0,
             signs: Signs::default(),
         };
@@ -147,7 +157,10 @@ impl Census {
             self.detector.feed(chunk, false);
             self.detected += chunk.len();
             let beyond = chunk.iter().filter(|byte| !byte.is_ascii());
-            self.evidence += beyond.filter(|byte| !UNIT_SIGNS.contains(byte)).count();
+            for byte in beyond.filter(|byte| !UNIT_SIGNS.contains(byte)) {
+                self.evidence += 1;
+                self.letters |= 1 << (byte & 0x7f);
+            }
         }
         let mut taken = 0;
         let mut rest = chunk;
@@ -176,6 +189,11 @@ impl Census {
             }
             rest = chunk.get(taken..).unwrap_or_default();
         }
+    }
+
+    /// Returns whether few letters decided on the encoding, however often they occur.
+    const fn has_few_letters(&self) -> bool {
+        self.letters.count_ones() < MIN_LETTERS
     }
 
     fn encoding(&self) -> &'static Encoding {

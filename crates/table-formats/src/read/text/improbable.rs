@@ -16,6 +16,29 @@ const MICRO_UNITS: [&[u8]; 10] = [
     b"l", b"L", b"g", b"m", b"M", b"s", b"A", b"V", b"mol", b"kat",
 ];
 
+/// A word that may be in another encoding than the one that was detected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::read) struct Improbable {
+    word: Vec<u8>,
+    pub(in crate::read) because: Because,
+}
+
+impl Improbable {
+    pub(in crate::read) fn word_in(&self, encoding: &'static Encoding) -> String {
+        let (word, _) = encoding.decode_without_bom_handling(&self.word);
+        word.trim().to_owned()
+    }
+}
+
+/// Why a word may be in another encoding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::read) enum Because {
+    /// It is improbable in all encodings but those of DOS and of the Mac.
+    OldSystem,
+    /// It has letters beyond ASCII, and the file too few of them to tell its alphabet.
+    FewLetters,
+}
+
 /// Signs in a text that is no UTF-8.
 #[derive(Debug, Default)]
 pub(super) struct Signs {
@@ -31,6 +54,8 @@ pub(super) struct Signs {
     /// The first word with a letter that few languages have which windows-1252 is for, and with any other byte.
     rare_letter: Option<Vec<u8>>,
     first: Option<Vec<u8>>,
+    /// The first word with three letters beyond ASCII together, which languages of windows-1252 do not have.
+    together: Option<Vec<u8>>,
 }
 
 impl Signs {
@@ -48,6 +73,10 @@ impl Signs {
                 }
             };
             note(&mut self.first, true);
+            let is_together = [beside.before, byte, beside.after]
+                .iter()
+                .all(|it| is_letter(*it) && *it >= 0xc0);
+            note(&mut self.together, is_together);
             note(&mut self.rare_letter, RARE_LETTERS.contains(&byte));
             if self.degree.is_none() {
                 note(&mut self.degree, is_degree(byte, beside));
@@ -63,8 +92,12 @@ impl Signs {
         self.alone * 10 >= self.beyond * 9
     }
 
-    /// Returns the first word that is improbable in an encoding that was detected.
-    pub(super) fn improbable_in(&self, encoding: &'static Encoding) -> Option<String> {
+    /// Returns the first word that makes an encoding doubtful which was detected by few letters or by many.
+    pub(super) fn improbable_in(
+        &self,
+        encoding: &'static Encoding,
+        by_few: bool,
+    ) -> Option<Improbable> {
         // An encoding of DOS that is detected.
         if !encoding.is_single_byte() || encoding == IBM866 {
             return None;
@@ -77,9 +110,20 @@ impl Signs {
             &self.first
         };
         let by_letters = letter.as_ref().filter(|_| !self.has_usual_letters);
-        let word = by_place.or(self.degree.as_ref()).or(by_letters)?;
-        let (word, _) = encoding.decode_without_bom_handling(word);
-        Some(word.trim().to_owned())
+        let old = by_place.or(self.degree.as_ref()).or(by_letters);
+        // Alphabets share their bytes: a short word of one is often a word of another.
+        let few = if is_common {
+            &self.together
+        } else {
+            &self.first
+        };
+        let few = few.as_ref().filter(|_| by_few);
+        let old = old.map(|word| (word, Because::OldSystem));
+        let (word, because) = old.or(few.map(|word| (word, Because::FewLetters)))?;
+        Some(Improbable {
+            word: word.clone(),
+            because,
+        })
     }
 }
 
@@ -188,7 +232,8 @@ mod tests {
     fn improbable_word(text: &[u8]) -> Option<String> {
         let mut signs = Signs::default();
         signs.add(text);
-        signs.improbable_in(WINDOWS_1252)
+        let found = signs.improbable_in(WINDOWS_1252, true)?;
+        Some(found.word_in(WINDOWS_1252))
     }
 
     #[test]

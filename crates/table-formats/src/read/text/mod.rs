@@ -9,12 +9,15 @@ mod sample;
 
 use std::io::Read as _;
 
-pub(super) use self::delimiter::{DELIMITERS, DelimiterChoice};
 use self::{
     decoded::DecodedText,
     delimiter::find_delimiter,
     encoding::find_encoding,
     fields::{Dialect, Fields},
+};
+pub(super) use self::{
+    delimiter::{DELIMITERS, DelimiterChoice},
+    improbable::{Because, Improbable},
 };
 use super::{
     ReadError, Source, head::Extent, options::ReadOptions, raw::RowSource, target::ImportTarget,
@@ -27,8 +30,7 @@ const SAMPLE_BYTES: u64 = 256 << 10;
 pub(super) struct OpenText {
     pub(super) rows: Box<dyn RowSource>,
     pub(super) delimiter: DelimiterChoice,
-    /// A word that shows that the encoding may be another one.
-    pub(super) improbable: Option<String>,
+    pub(super) improbable: Option<Improbable>,
 }
 
 /// Opens a text: finds its encoding and its delimiter, which become options.
