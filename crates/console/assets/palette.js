@@ -99,29 +99,24 @@ async function executions(filters) {
 }
 
 /**
- * Rows of a table with the text in their name. Of a large one first the one of that name, then those whose name begins with
- * it: an index finds both at once among a million, but to sort those that begin with it could take longer than a person types.
+ * Rows of a table with the text in their name. Of a large one first those whose name begins with it, which an index finds
+ * at once among a million.
  * @param {Table} table
  * @param {string} text
  * @param {(entries: Entry[]) => void} add
  */
 async function rowsOf(table, text, add) {
   const [key, label] = [keyOf(table), labelOf(table)];
-  const found = async (/** @type {Record<string, any>} */ filters) => (await read(table, { filters, columns: [key, label], limit: EACH })).body;
+  const columns = [key, label];
   const entry = (/** @type {any} */ row) => ({ kind: table.name, name: String(nonempty(row[label])), to: rowLink(table.name, row[key]) });
-  const known = new Set();
-  const fresh = (/** @type {any[]} */ rows) => {
-    const chosen = rows.filter((row) => !known.has(row[key])).slice(0, EACH - known.size);
-    chosen.forEach((row) => known.add(row[key]));
-    return chosen.map(entry);
-  };
-  if (table.row_count_estimate >= LARGE) {
-    const range = { [`${label}__gte`]: text, [`${label}__lte`]: `${text}\uffff` };
-    const [same, begins] = await Promise.all([found({ [label]: text }), found(range)]);
-    add(fresh([...same, ...begins.filter((/** @type {any} */ row) => String(row[label]).startsWith(text))]));
-  }
-  if (known.size < EACH) {
-    add(fresh(await found({ [`${label}__contains`]: text })));
+  const range = { [`${label}__gte`]: text, [`${label}__lte`]: `${text}\uffff` };
+  const begins = async () => (await read(table, { filters: range, columns, order_by: [label], limit: EACH })).body.filter((/** @type {any} */ row) => String(row[label]).startsWith(text));
+  const first = table.row_count_estimate < LARGE ? [] : await begins();
+  add(first.map(entry));
+  if (first.length < EACH) {
+    const { body } = await read(table, { filters: { [`${label}__contains`]: text }, columns, limit: EACH });
+    const known = new Set(first.map((/** @type {any} */ row) => row[key]));
+    add(body.filter((/** @type {any} */ row) => !known.has(row[key])).slice(0, EACH - first.length).map(entry));
   }
 }
 
