@@ -100,6 +100,12 @@ fn types_of_other_writers_are_read() {
 }
 
 #[test]
+fn what_the_reader_lacks_is_no_damage_of_the_file() {
+    let unknown = ReadError::from(ParquetError::NYI("LZO".to_owned()));
+    assert!(matches!(unknown, ReadError::Unsupported(what) if what == "LZO"));
+}
+
+#[test]
 fn several_row_groups_are_one_table() {
     let columns = read(&SAMPLE).unwrap();
     let (name, values) = &columns[0];

@@ -68,6 +68,12 @@ fn six_rows_of_three_texts_below_a_title_are_a_table_and_fewer_a_doubt() {
 }
 
 #[test]
+fn numbers_below_two_names_are_columns_also_below_a_title() {
+    let rows = "1,5\n2,25\n".repeat(5);
+    is(&format!("Run 7\nwell,count\n{rows}"), ',');
+}
+
+#[test]
 fn quotations_end_beside_the_delimiter() {
     // As Luminex xPONENT writes it.
     let settings = "\"Program\",\"xPONENT\",\"\",\"FlexMAP 3D\"\r\n\"Build\",\"4.3\"\r\n\r\n\

@@ -359,6 +359,12 @@ fn names_beside_typed_numbers_are_a_table_above_the_header() {
 }
 
 #[test]
+fn a_storage_that_fails_is_no_damage_of_the_workbook() {
+    let failed = damaged(XlsxError::Io(std::io::Error::other("the storage is away")));
+    assert!(matches!(failed, ReadError::Source(_)));
+}
+
+#[test]
 fn tables_that_cannot_be_read_are_told_why() {
     let refusal = |bytes: Vec<u8>| open_with(bytes, json!({})).err().unwrap().to_string();
     let sheet = [

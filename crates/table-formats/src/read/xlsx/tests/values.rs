@@ -151,8 +151,11 @@ fn an_error_for_a_missing_number_is_one_in_a_column_of_texts() {
         ];
         workbook(&rows.concat())
     };
-    let numbers = open_with(sheet(number("A2", "1")), json!({})).unwrap();
+    let mut numbers = open_with(sheet(number("A2", "1")), json!({})).unwrap();
     assert_eq!(numbers.doubts(), []);
+    while let Some(row) = numbers.next_row().unwrap() {
+        assert_eq!(row.problems, Vec::<String>::new());
+    }
     let texts = open_with(sheet(inline("A2", "x")), json!({})).unwrap();
     let [doubt] = texts.doubts() else {
         panic!("{:?}", texts.doubts());
