@@ -64,10 +64,16 @@ async fn until_nothing_is_left(directory: &Path) {
     }
 }
 
+// One test, as the packages of the trainer are installed once for a directory.
 #[tokio::test]
-async fn trainings_outlive_a_killed_worker_and_fail_when_their_process_is_killed() {
+async fn trainings_outlive_a_killed_worker_and_server_and_fail_when_their_process_is_killed() {
     let directory = directory();
-    let place = directory.path();
+    let rows = outlive_a_killed_worker(directory.path()).await;
+    outlive_a_killed_server(directory.path(), &rows).await;
+}
+
+/// Returns the dataset.
+async fn outlive_a_killed_worker(place: &Path) -> Value {
     let lab = Lab::start_with(place, &["--no-worker"], &[LIMIT]);
     let rows = dataset(&lab).await;
     let body = json!({"name": "x", "dataset_id": rows, "target_column": "label"});
@@ -103,15 +109,12 @@ async fn trainings_outlive_a_killed_worker_and_fail_when_their_process_is_killed
     assert_eq!(ready["status"], "ready", "{ready}");
     assert_eq!(ready["currently_active"], true);
     until_nothing_is_left(place).await;
+    rows
 }
 
-#[tokio::test]
-async fn a_training_is_resumed_after_its_server_was_killed() {
-    let directory = directory();
-    let place = directory.path();
+async fn outlive_a_killed_server(place: &Path, rows: &Value) {
     let lab = Lab::start_with(place, &[], &[LIMIT]);
-    let rows = dataset(&lab).await;
-    let queued = train(&lab, &rows, "medium_quality", json!({"name": "x"})).await;
+    let queued = train(&lab, rows, "medium_quality", json!({"name": "x"})).await;
     until_fitting(&lab, &queued, &Value::Null).await;
     // With `kill -9`.
     drop(lab);

@@ -160,9 +160,11 @@ impl Lab {
     /// Waits until that execution is retried; returns the id of the one that retries it.
     pub(crate) async fn retry(&self, id: &str) -> String {
         loop {
-            if let Some(retry) = self.execution(id).await["retried_by"].as_str() {
+            let execution = self.execution(id).await;
+            if let Some(retry) = execution["retried_by"].as_str() {
                 return retry.to_owned();
             }
+            assert!(execution["completed_at"].is_null(), "{execution:#}");
             pause().await;
         }
     }
@@ -183,7 +185,13 @@ impl Lab {
     }
 
     pub(crate) async fn until_begun(&self, id: &str) {
-        while !self.logs(id).await.contains("begun\n") {
+        loop {
+            // Read before the log: a run that ends between the two has begun.
+            let execution = self.execution(id).await;
+            if self.logs(id).await.contains("begun\n") {
+                return;
+            }
+            assert!(execution["completed_at"].is_null(), "{execution:#}");
             pause().await;
         }
     }

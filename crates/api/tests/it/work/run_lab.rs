@@ -118,6 +118,7 @@ impl Lab {
             if let Some(retry) = execution["retried_by"].as_str() {
                 return retry.to_owned();
             }
+            assert!(execution["completed_at"].is_null(), "{execution:#}");
             pause().await;
         }
     }
