@@ -85,7 +85,6 @@ pub(super) async fn is_last_admin(
     organization: OrganizationId,
     id: UserId,
 ) -> Result<bool, PortError> {
-    let admins = services.tenancy.enabled_admins(organization).await?;
-    // A user who is no administrator takes none away.
-    Ok(admins.contains(&id) && admins.len() == 1)
+    let admins = services.tenancy.enabled_admins_with(organization, id);
+    Ok(admins.await? == [id])
 }

@@ -141,24 +141,31 @@ crate::suite!(
         }
     }
 
-    /// Administrators who are not disabled are told, in the order of their ids, of one organization only.
+    /// Administrators who are not disabled are told, in the order of their ids, of one organization only, also
+    /// beside one of them.
     async fn enabled_administrators_are_told(lab: &UsersLab) {
+        let admins_with = |id| async move {
+            let admins = lab.tenancy.enabled_admins_with(lab.ours, id);
+            admins.await.unwrap()
+        };
         let ben = lab.user(lab.ours, "ben@example.org").await;
         let mut both = vec![lab.ada.id, ben.id];
         both.sort_unstable();
         assert_eq!(lab.tenancy.enabled_admins(lab.ours).await.unwrap(), both);
+        assert_eq!(admins_with(ben.id).await, both);
         let demote = UserChange {
             role: Some(Role::Member),
             ..UserChange::default()
         };
         let demoted = lab.update(ben.id, &demote, 60).await.unwrap();
         assert_eq!(demoted.role, Role::Member);
-        assert_eq!(
-            lab.tenancy.enabled_admins(lab.ours).await.unwrap(),
-            [lab.ada.id]
-        );
+        let admins = lab.tenancy.enabled_admins(lab.ours).await;
+        assert_eq!(admins.unwrap(), [lab.ada.id]);
+        assert_eq!(admins_with(lab.ada.id).await, [lab.ada.id]);
+        assert_eq!(admins_with(ben.id).await, []);
         lab.update(lab.ada.id, &disable(), 70).await.unwrap();
         assert_eq!(lab.tenancy.enabled_admins(lab.ours).await.unwrap(), []);
+        assert_eq!(admins_with(lab.ada.id).await, []);
     }
 
     /// Concurrent changes of different fields lose nothing of each other.

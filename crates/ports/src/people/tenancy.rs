@@ -53,9 +53,17 @@ pub trait TenancyRepository: Send + Sync {
         page: PageRequest,
     ) -> Result<Page<User>, PortError>;
 
-    /// The organization's administrators who are not disabled, in the order of their ids. Within a unit of
-    /// work they MUST stay as they are until its end, so that of racing demotions one sees the other.
+    /// The organization's administrators who are not disabled, in the order of their ids.
     async fn enabled_admins(&self, organization: OrganizationId) -> Result<Vec<UserId>, PortError>;
+
+    /// The organization's administrators who are not disabled, in the order of their ids, if that user is one of
+    /// them; otherwise none. Within a unit of work they MUST stay as they are until its end, so that of racing
+    /// demotions one sees the other; a user who is none of them stays none.
+    async fn enabled_admins_with(
+        &self,
+        organization: OrganizationId,
+        id: UserId,
+    ) -> Result<Vec<UserId>, PortError>;
 
     /// Changes a user at that time, and returns the user as stored then. Racing changes of different
     /// fields MUST all take effect.

@@ -131,6 +131,18 @@ impl TenancyRepository for InMemoryTenancyRepository {
         Ok(admins)
     }
 
+    async fn enabled_admins_with(
+        &self,
+        organization: OrganizationId,
+        id: UserId,
+    ) -> Result<Vec<UserId>, PortError> {
+        let mut admins = self.enabled_admins(organization).await?;
+        if !admins.contains(&id) {
+            admins.clear();
+        }
+        Ok(admins)
+    }
+
     async fn update_user(
         &self,
         organization: OrganizationId,

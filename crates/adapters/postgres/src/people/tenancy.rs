@@ -319,17 +319,46 @@ impl TenancyRepository for PgTenancyRepository {
 
     async fn enabled_admins(&self, organization: OrganizationId) -> Result<Vec<UserId>, PortError> {
         let mut connection = self.database.of(organization).connection().await?;
-        let ids: Vec<Uuid> = app_user::table
+        let ids: Vec<Uuid> = enabled_admins(organization.as_uuid())
+            .load(&mut connection)
+            .await
+            .map_err(port_error)?;
+        Ok(ids.into_iter().map(UserId::new).collect())
+    }
+
+    async fn enabled_admins_with(
+        &self,
+        organization: OrganizationId,
+        id: UserId,
+    ) -> Result<Vec<UserId>, PortError> {
+        let mut connection = self.database.of(organization).connection().await?;
+        // Most changes are of other users: these lock only the one, so that they do not wait for each other.
+        let other: Option<Uuid> = app_user::table
             .filter(app_user::organization_id.eq(organization.as_uuid()))
-            .filter(app_user::role.eq(Role::Admin.as_str()))
-            .filter(app_user::disabled_at.is_null())
-            .order(app_user::id)
+            .filter(app_user::id.eq(id.as_uuid()))
+            .filter(
+                app_user::role
+                    .ne(Role::Admin.as_str())
+                    .or(app_user::disabled_at.is_not_null()),
+            )
             .select(app_user::id)
+            .for_update()
+            .first(&mut connection)
+            .await
+            .optional()
+            .map_err(port_error)?;
+        if other.is_some() {
+            return Ok(Vec::new());
+        }
+        let ids: Vec<Uuid> = enabled_admins(organization.as_uuid())
             // Racing demotions lock in one order, and the later one sees what the earlier one left.
             .for_update()
             .load(&mut connection)
             .await
             .map_err(port_error)?;
+        if !ids.contains(&id.as_uuid()) {
+            return Ok(Vec::new());
+        }
         Ok(ids.into_iter().map(UserId::new).collect())
     }
 
@@ -372,4 +401,14 @@ impl TenancyRepository for PgTenancyRepository {
             .try_into()
             .map_err(|_| corrupt("server_secret", "secret", purpose))
     }
+}
+
+#[diesel::dsl::auto_type(no_type_alias)]
+fn enabled_admins(organization: Uuid) -> _ {
+    app_user::table
+        .filter(app_user::organization_id.eq(organization))
+        .filter(app_user::role.eq("admin"))
+        .filter(app_user::disabled_at.is_null())
+        .order(app_user::id)
+        .select(app_user::id)
 }
