@@ -327,15 +327,6 @@ fn a_blank_line_divides_settings_from_a_table_of_texts() {
 }
 
 #[test]
-fn a_table_soon_below_many_settings_is_the_table() {
-    let settings = "Setting,Value\nGain,high\nMode,slow\nOperator,Smith\nPlate,X\n\n";
-    let found = read(format!(
-        "Report\n\n\n{settings}well,od,note\nA1,1,x\nA2,2,y\n"
-    ));
-    assert_eq!(found.headers(), ["well", "od", "note"]);
-}
-
-#[test]
 fn blank_lines_and_short_rows_are_counted_and_long_ones_are_problems() {
     let found = read("a,b,c\n1,2,3\n\n4,5\n,,\n6,7,8\n\n");
     assert_eq!(found.codes(), []);
