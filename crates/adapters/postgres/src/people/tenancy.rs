@@ -342,7 +342,8 @@ impl TenancyRepository for PgTenancyRepository {
                     .or(app_user::disabled_at.is_not_null()),
             )
             .select(app_user::id)
-            .for_update()
+            // Not FOR UPDATE, which would keep others from referencing the user.
+            .for_no_key_update()
             .first(&mut connection)
             .await
             .optional()
@@ -352,7 +353,7 @@ impl TenancyRepository for PgTenancyRepository {
         }
         let ids: Vec<Uuid> = enabled_admins(organization.as_uuid())
             // Racing demotions lock in one order, and the later one sees what the earlier one left.
-            .for_update()
+            .for_no_key_update()
             .load(&mut connection)
             .await
             .map_err(port_error)?;
