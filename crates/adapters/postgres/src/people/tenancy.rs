@@ -1,7 +1,7 @@
 //! Organizations, users and the platform's secrets.
 
 use async_trait::async_trait;
-use diesel::prelude::*;
+use diesel::{prelude::*, sql_types::Uuid as SqlUuid};
 use diesel_async::RunQueryDsl;
 use labdata_domain::{
     ids::{OrganizationId, UserId},
@@ -56,6 +56,12 @@ struct UserRow {
     created_at: OffsetDateTime,
     disabled_at: Option<OffsetDateTime>,
     role: String,
+}
+
+#[derive(QueryableByName)]
+struct AdminRow {
+    #[diesel(sql_type = SqlUuid)]
+    id: Uuid,
 }
 
 /// A user, and the names of the groups.
@@ -319,7 +325,12 @@ impl TenancyRepository for PgTenancyRepository {
 
     async fn enabled_admins(&self, organization: OrganizationId) -> Result<Vec<UserId>, PortError> {
         let mut connection = self.database.of(organization).connection().await?;
-        let ids: Vec<Uuid> = enabled_admins(organization.as_uuid())
+        let ids: Vec<Uuid> = app_user::table
+            .filter(app_user::organization_id.eq(organization.as_uuid()))
+            .filter(app_user::role.eq(Role::Admin.as_str()))
+            .filter(app_user::disabled_at.is_null())
+            .order(app_user::id)
+            .select(app_user::id)
             .load(&mut connection)
             .await
             .map_err(port_error)?;
@@ -332,35 +343,33 @@ impl TenancyRepository for PgTenancyRepository {
         id: UserId,
     ) -> Result<Vec<UserId>, PortError> {
         let mut connection = self.database.of(organization).connection().await?;
-        // Most changes are of other users: these lock only the one, so that they do not wait for each other.
-        let other: Option<Uuid> = app_user::table
-            .filter(app_user::organization_id.eq(organization.as_uuid()))
-            .filter(app_user::id.eq(id.as_uuid()))
-            .filter(
-                app_user::role
-                    .ne(Role::Admin.as_str())
-                    .or(app_user::disabled_at.is_not_null()),
-            )
-            .select(app_user::id)
-            // Not FOR UPDATE, which would keep others from referencing the user.
-            .for_no_key_update()
-            .first(&mut connection)
-            .await
-            .optional()
-            .map_err(port_error)?;
-        if other.is_some() {
+        // Most changes are of other users: these lock only the one, so that they do not wait for each other. Not FOR UPDATE,
+        // which would keep others from referencing the user.
+        let other = diesel::sql_query(
+            "SELECT id FROM labdata.app_user WHERE organization_id = $1 AND id = $2 \
+             AND (role <> 'admin' OR disabled_at IS NOT NULL) FOR NO KEY UPDATE",
+        );
+        let other = other
+            .bind::<SqlUuid, _>(organization.as_uuid())
+            .bind::<SqlUuid, _>(id.as_uuid());
+        if other.execute(&mut connection).await.map_err(port_error)? > 0 {
             return Ok(Vec::new());
         }
-        let ids: Vec<Uuid> = enabled_admins(organization.as_uuid())
-            // Racing demotions lock in one order, and the later one sees what the earlier one left.
-            .for_no_key_update()
+        // Racing demotions lock in one order, and the later one sees what the earlier one left.
+        let admins = diesel::sql_query(
+            "SELECT id FROM labdata.app_user WHERE organization_id = $1 \
+             AND role = 'admin' AND disabled_at IS NULL ORDER BY id FOR NO KEY UPDATE",
+        );
+        let admins: Vec<AdminRow> = admins
+            .bind::<SqlUuid, _>(organization.as_uuid())
             .load(&mut connection)
             .await
             .map_err(port_error)?;
-        if !ids.contains(&id.as_uuid()) {
-            return Ok(Vec::new());
+        let mut admins: Vec<UserId> = admins.into_iter().map(|row| UserId::new(row.id)).collect();
+        if !admins.contains(&id) {
+            admins.clear();
         }
-        Ok(ids.into_iter().map(UserId::new).collect())
+        Ok(admins)
     }
 
     async fn update_user(
@@ -402,14 +411,4 @@ impl TenancyRepository for PgTenancyRepository {
             .try_into()
             .map_err(|_| corrupt("server_secret", "secret", purpose))
     }
-}
-
-#[diesel::dsl::auto_type(no_type_alias)]
-fn enabled_admins(organization: Uuid) -> _ {
-    app_user::table
-        .filter(app_user::organization_id.eq(organization))
-        .filter(app_user::role.eq("admin"))
-        .filter(app_user::disabled_at.is_null())
-        .order(app_user::id)
-        .select(app_user::id)
 }

@@ -15,7 +15,7 @@ use deadpool::managed::{Hook, HookError, Metrics, PoolError, QueueMode, TimeoutT
 use diesel_async::{
     AsyncPgConnection, SimpleAsyncConnection, pooled_connection::PoolError as ManagerError,
 };
-use futures::{FutureExt, StreamExt};
+use futures::{FutureExt, StreamExt, future::BoxFuture};
 use labdata_domain::ids::OrganizationId;
 use labdata_limits::waiting;
 use labdata_ports::{PortError, maintenance::ConnectionCounts};
@@ -257,9 +257,11 @@ impl Database {
     ///
     /// # Errors
     /// [`PortError::Exhausted`] when all stay in use; [`PortError::Unavailable`] when none can be made.
+    // Boxed: the compiler proves that it is `Send` here, and not once more for each of hundreds of callers.
     #[track_caller]
-    pub(crate) fn connection(&self) -> impl Future<Output = Result<Connection, PortError>> {
+    pub(crate) fn connection(&self) -> BoxFuture<'_, Result<Connection, PortError>> {
         self.lend(None, use_of_connection(Location::caller()))
+            .boxed()
     }
 
     async fn lend(
@@ -379,12 +381,12 @@ pub(crate) struct TenantDatabase<'d> {
     organization: OrganizationId,
 }
 
-impl TenantDatabase<'_> {
+impl<'d> TenantDatabase<'d> {
     /// A connection of the organization's share, as [`Database::connection`].
     #[track_caller]
-    pub(crate) fn connection(self) -> impl Future<Output = Result<Connection, PortError>> {
+    pub(crate) fn connection(self) -> BoxFuture<'d, Result<Connection, PortError>> {
         let span = use_of_connection(Location::caller());
-        self.database.lend(Some(self.organization), span)
+        self.database.lend(Some(self.organization), span).boxed()
     }
 }
 
