@@ -10,6 +10,7 @@ fn doubt(text: &str, message: &str, columns: &[usize]) {
         (doubt.message.as_str(), doubt.columns.as_slice()),
         (message, columns)
     );
+    assert_eq!(doubt.to_json()["message"], message);
 }
 
 #[test]

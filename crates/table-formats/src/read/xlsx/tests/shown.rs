@@ -271,6 +271,7 @@ fn a_number_with_a_label_is_read_if_the_label_is_its_unit() {
         ("t", "0.0,", None, false),
         ("t", "000-00", None, false),
         ("t", "[<10]\"<10\";0.0", None, false),
+        ("t", "[<5]\"<5\";0.0", None, true),
     ] {
         let cells = [(format, "5"), (format, "7.5")];
         let found = in_unit(header, &cells, unit);
