@@ -246,6 +246,8 @@ mod tests {
             "created_at_2",
         ];
         assert_eq!(found, expected);
+        let found = column_names(&headers(&["OD"; 4]));
+        assert_eq!(found, ["od", "od_2", "od_3", "od_4"]);
         // The cut leaves no underscore at the end.
         let words = format!("{} b", "a".repeat(62));
         assert_eq!(column_names(&headers(&[&words])), ["a".repeat(62)]);
