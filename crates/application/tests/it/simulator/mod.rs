@@ -67,7 +67,8 @@ fn no_order_of_events_breaks_an_invariant() {
     // A single seed, to look at what it found.
     let given = std::env::var("LABDATA_SIMULATED_SEED").ok();
     let given: Option<u64> = given.map(|seed| seed.parse().unwrap());
-    let seeds = given.map_or(0..1_000, |seed| seed..seed + 1);
+    // A planted fault shows within 200.
+    let seeds = given.map_or(0..300, |seed| seed..seed + 1);
     let half = seeds.start + (seeds.end - seeds.start) / 2;
     let simulate_all = |seeds: std::ops::Range<u64>| {
         for seed in seeds {
