@@ -41,7 +41,7 @@ lint:
 doc:
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps --document-private-items --locked
 
-# Build the rustdoc of the crates that any team can embed; `doc` takes ten times as long
+# Build the rustdoc of the crates that any team can embed; `doc` takes minutes
 doc-core:
     RUSTDOCFLAGS="-D warnings" cargo doc {{ core }} --no-deps --document-private-items --locked
 

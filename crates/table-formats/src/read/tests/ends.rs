@@ -162,7 +162,7 @@ fn the_header_once_more_among_the_rows_is_a_doubt() {
 fn a_table_soon_below_many_settings_is_the_table() {
     let settings = "Setting,Value\nGain,high\nMode,slow\nOperator,Smith\nPlate,X\n\n";
     let found = read(format!(
-        "Report\n\n\n{settings}well,od,note\nA1,1,x\nA2,2,y\n"
+        "Report\nRun 7\n\n{settings}well,od,note\nA1,1,x\nA2,2,y\n"
     ));
     assert_eq!(found.headers(), ["well", "od", "note"]);
 }
