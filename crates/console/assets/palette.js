@@ -1,6 +1,6 @@
 // Search over everything (Ctrl+K).
 
-import { get } from "./api.js";
+import { ApiError, get } from "./api.js";
 import { h, show } from "./dom.js";
 import { instant } from "./format.js";
 import { address } from "./state.js";
@@ -13,8 +13,8 @@ const PAUSE = 40;
 /** Entries of each kind that are listed. */
 const EACH = 5;
 
-/** Tables that are searched for rows, those with few rows first: they answer at once. */
-const TABLES = 24;
+/** Tables that are searched for rows at a time, those with few rows first: they answer at once. */
+const AT_ONCE = 6;
 
 /** Jobs whose executions are found by the job's name. */
 const JOBS = 50;
@@ -26,11 +26,17 @@ const LARGE = 10_000;
 
 /** @typedef {Record<string, {name: string}>} Pages */
 
-/** What lists of the platform change rarely, read once while the palette is open. @type {Promise<{tables: Table[], jobs: any[], models: any[], instruments: any[], views: any[]}> | null} */
+/** @typedef {{tables: Table[], jobs: any[], models: any[], instruments: any[], views: any[]}} Lists what lists of the platform change rarely */
+
+/** The lists, each read once while the palette is open. @type {{[Name in keyof Lists]: Promise<Lists[Name]>} | null} */
 let known = null;
 
-function everything() {
-  known ??= Promise.all([schema(), get("/jobs?limit=1000"), get("/ml-models"), get("/instruments?limit=1000"), savedViews()]).then(([tables, jobs, models, instruments, views]) => ({ tables, jobs, models, instruments, views }));
+function lists() {
+  if (known === null) {
+    known = { tables: schema(), jobs: get("/jobs?limit=1000"), models: get("/ml-models"), instruments: get("/instruments?limit=1000"), views: savedViews() };
+    // Each search says what could not be read.
+    Object.values(known).forEach((list) => list.catch(() => {}));
+  }
   return known;
 }
 
@@ -47,41 +53,58 @@ function ofPages(text, pages) {
 
 /**
  * Finds what bears the text in its name. Lists that are known are searched at once; after a pause each part of the platform and
- * each table is asked by itself, so that a slow one holds up none.
+ * each table is asked by itself, so that one that is slow or fails holds up none.
  * @param {string} text
  * @param {() => boolean} isLatest false once another text is searched for
  * @param {(entries: Entry[]) => void} add
- * @returns {Promise<any>} done once all have answered
+ * @returns {Promise<string[]>} why parts could not be searched, once all have answered
  */
 async function searches(text, isLatest, add) {
   const low = text.toLowerCase();
   const has = (/** @type {any} */ it) => it.name.toLowerCase().includes(low);
-  const lists = everything().then(({ tables, jobs, models, instruments, views }) => [
-    ...views.filter(has).slice(0, EACH).map((it) => ({ kind: "Saved view", name: it.name, to: it.address })),
-    ...tables.filter(has).slice(0, EACH).map((it) => ({ kind: "Table", name: it.name, more: it.description ?? "", to: address("tables", it.name) })),
-    ...tables.filter((it) => it.semantic_category === "raw" && has(it)).slice(0, EACH).map((it) => ({ kind: "Curves", name: it.name, to: address("plates", it.name) })),
-    ...jobs.filter(has).slice(0, EACH).map((it) => ({ kind: "Job", name: it.name, to: `#/jobs/${it.id}` })),
-    ...models.filter(has).slice(0, EACH).map((it) => ({ kind: "Model", name: it.name, to: `#/models/${it.id}` })),
-    ...instruments.filter(has).slice(0, EACH).map((it) => ({ kind: "Instrument", name: it.name, more: it.instrument_type ?? "", to: `#/instruments/${it.id}` })),
-  ]);
-  const listed = lists.then(add, () => {});
+  /** @type {Set<string>} */
+  const problems = new Set();
+  const failed = (/** @type {any} */ error) => {
+    // What somebody may not read is none of the places where it could be.
+    if (!(error instanceof ApiError && error.status === 403)) {
+      problems.add(error.message);
+    }
+  };
+  /** @template T @param {Promise<T[]>} list @param {(it: T) => Entry} entry @param {(it: T) => boolean} [is] */
+  const listed = (list, entry, is = has) => list.then((all) => add(all.filter(is).slice(0, EACH).map(entry))).catch(failed);
+  const { tables, jobs, models, instruments, views } = lists();
+  const known = [
+    listed(views, (it) => ({ kind: "Saved view", name: it.name, to: it.address })),
+    listed(tables, (it) => ({ kind: "Table", name: it.name, more: it.description ?? "", to: address("tables", it.name) })),
+    listed(tables, (it) => ({ kind: "Curves", name: it.name, to: address("plates", it.name) }), (it) => it.semantic_category === "raw" && has(it)),
+    listed(jobs, (it) => ({ kind: "Job", name: it.name, to: `#/jobs/${it.id}` })),
+    listed(models, (it) => ({ kind: "Model", name: it.name, to: `#/models/${it.id}` })),
+    listed(instruments, (it) => ({ kind: "Instrument", name: it.name, more: it.instrument_type ?? "", to: `#/instruments/${it.id}` })),
+  ];
   await new Promise((resolve) => setTimeout(resolve, PAUSE));
   if (!isLatest()) {
-    return;
+    return [];
   }
   const files = get(`/files?${new URLSearchParams({ query: text, limit: String(EACH) })}`).then((found) =>
     found.map((/** @type {any} */ it) => ({ kind: "File", name: it.file_name, to: `#/files/${it.file_id}` })),
   );
-  const rows = everything().then(({ tables }) => {
-    const curated = tables.filter((it) => hasRows(it) && labelOf(it) !== keyOf(it)).sort((a, b) => a.row_count_estimate - b.row_count_estimate).slice(0, TABLES);
-    return Promise.all(curated.map((table) => rowsOf(table, text, add).catch(() => {})));
+  const rows = tables.then((all) => {
+    const work = all.filter((it) => hasRows(it) && labelOf(it) !== keyOf(it)).sort((a, b) => a.row_count_estimate - b.row_count_estimate).map((table) => () => rowsOf(table, text, add));
+    const next = async () => {
+      for (let one = work.shift(); one && isLatest(); one = work.shift()) {
+        const more = await one().catch(failed);
+        more && work.push(more);
+      }
+    };
+    return Promise.all(Array.from({ length: AT_ONCE }, next));
   });
-  const named = everything().then(({ jobs }) => executions({ job_id__in: jobs.filter(has).map((it) => it.id).slice(0, JOBS) }));
+  const named = jobs.then((all) => executions({ job_id__in: all.filter(has).map((it) => it.id).slice(0, JOBS) }));
   // The first digits of an id are those of a range, which the key's index finds.
   const digits = /^[0-9a-f-]{6,36}$/.test(low) ? low.replaceAll("-", "") : "";
   const end = (/** @type {string} */ digit) => digits.padEnd(32, digit).replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
   const numbered = digits.length > 5 && digits.length < 33 ? executions({ id__gte: end("0"), id__lte: end("f") }) : Promise.resolve([]);
-  return Promise.all([rows.catch(() => {}), listed, ...[files, named, numbered].map((search) => search.then(add, () => {}))]);
+  await Promise.all([rows.catch(failed), ...known, ...[files, named, numbered].map((search) => search.then(add, failed))]);
+  return [...problems];
 }
 
 /**
@@ -99,25 +122,30 @@ async function executions(filters) {
 }
 
 /**
- * Rows of a table with the text in their name. Of a large one first those whose name begins with it, which an index finds
- * at once among a million.
+ * Rows of a table with the text in their name. Of a large one only those whose name begins with it, which an index finds
+ * at once among a million; all of them are looked through by what is returned, once every table has been asked.
  * @param {Table} table
  * @param {string} text
  * @param {(entries: Entry[]) => void} add
+ * @returns {Promise<void | (() => Promise<void>)>}
  */
 async function rowsOf(table, text, add) {
   const [key, label] = [keyOf(table), labelOf(table)];
   const columns = [key, label];
   const entry = (/** @type {any} */ row) => ({ kind: table.name, name: String(nonempty(row[label])), to: rowLink(table.name, row[key]) });
-  const range = { [`${label}__gte`]: text, [`${label}__lte`]: `${text}\uffff` };
-  const begins = async () => (await read(table, { filters: range, columns, order_by: [label], limit: EACH })).body.filter((/** @type {any} */ row) => String(row[label]).startsWith(text));
-  const first = table.row_count_estimate < LARGE ? [] : await begins();
-  add(first.map(entry));
-  if (first.length < EACH) {
+  const containing = async (/** @type {any[]} */ first) => {
     const { body } = await read(table, { filters: { [`${label}__contains`]: text }, columns, limit: EACH });
-    const known = new Set(first.map((/** @type {any} */ row) => row[key]));
+    const known = new Set(first.map((row) => row[key]));
     add(body.filter((/** @type {any} */ row) => !known.has(row[key])).slice(0, EACH - first.length).map(entry));
+  };
+  if (table.row_count_estimate < LARGE) {
+    return containing([]);
   }
+  const range = { [`${label}__gte`]: text, [`${label}__lte`]: `${text}\uffff` };
+  const { body } = await read(table, { filters: range, columns, order_by: [label], limit: EACH });
+  const first = body.filter((/** @type {any} */ row) => String(row[label]).startsWith(text));
+  add(first.map(entry));
+  return first.length < EACH ? () => containing(first) : undefined;
 }
 
 /**
@@ -186,7 +214,7 @@ export function palette(pages, text = "") {
   }
   known = null;
   // Read while the first letters are typed.
-  everything().catch(() => {});
+  lists();
   const input = h("input", { type: "text", role: "combobox", "aria-label": "Search", "aria-expanded": "true", "aria-controls": "found", "aria-autocomplete": "list", placeholder: "Samples, plates, files, jobs, executions, tables…", autocomplete: "off" });
   input.value = text;
   const told = h("p", { class: "quiet", role: "status" });
@@ -208,7 +236,17 @@ export function palette(pages, text = "") {
         found.add(more);
       }
     };
-    searches(text, () => mine === number, add).then(() => mine === number && found.count() === 0 && show(told, `Nothing is called "${text}".`));
+    const end = (/** @type {string[]} */ problems) => {
+      if (mine !== number) {
+        return;
+      }
+      if (problems.length > 0) {
+        show(told, `Not everything could be searched. ${problems[0]}`);
+      } else if (found.count() === 0) {
+        show(told, `Nothing is called "${text}".`);
+      }
+    };
+    searches(text, () => mine === number, add).then(end);
   };
   input.addEventListener("input", search);
   const dialog = h("dialog", { class: "palette", "aria-label": "Search", close: () => dialog.remove() }, input, found.element, told);

@@ -148,7 +148,9 @@ def test_executions_are_found_by_id_and_name_and_instruments_by_name(server, pag
 
 def test_the_row_of_a_name_is_found_first_among_very_many_that_begin_with_it(server, page):
     name = {"name": "name", "data_type": "string", "is_unique": True, "is_nullable": False}
-    server.call("PUT", "/tables/vial", {"semantic_category": "curated", "columns": [name]})
+    # Tables with fewer rows are asked before, however many there are.
+    for table in ["vial"] + [f"tray_{n}" for n in range(30)]:
+        server.call("PUT", f"/tables/{table}", {"semantic_category": "curated", "columns": [name]})
     for first in (0, 6000):
         rows = [{"name": f"Vial {n}"} for n in range(first, first + 6000)]
         server.call("POST", "/data/write", {"tables": [{"table": "vial", "rows": rows}]})
@@ -162,6 +164,17 @@ def test_the_row_of_a_name_is_found_first_among_very_many_that_begin_with_it(ser
     expect(options).to_have_count(5)
     expect(options.first).to_have_text("vialVial 11")
     expect(options.filter(has_text="Vial 11")).to_have_count(5)
+
+
+def test_a_search_of_which_a_part_fails_finds_the_rest_and_says_so(server, page):
+    server.call("POST", "/instruments", {"name": "Partometer 3", "instrument_type": "fluorometer"})
+    page.route("**/api/v1/ml-models", lambda route: route.abort())
+    page.goto("/#/home")
+    expect(page.locator("nav")).to_be_visible()
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox", name="Search").fill("partometer")
+    expect(page.get_by_role("option")).to_have_text(["InstrumentPartometer 3fluorometer"])
+    expect(page.get_by_role("dialog").get_by_role("status")).to_contain_text("Not everything could be searched.")
 
 
 # Writes a text into the search, and tells after how many milliseconds the first result was there.
