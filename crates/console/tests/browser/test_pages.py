@@ -149,21 +149,21 @@ def test_executions_are_found_by_id_and_name_and_instruments_by_name(server, pag
 def test_the_row_of_a_name_is_found_first_among_very_many_that_begin_with_it(server, page):
     name = {"name": "name", "data_type": "string", "is_unique": True, "is_nullable": False}
     # Tables with fewer rows are asked before, however many there are.
-    for table in ["vial"] + [f"tray_{n}" for n in range(30)]:
+    for table in ["cuvette"] + [f"tray_{n}" for n in range(30)]:
         server.call("PUT", f"/tables/{table}", {"semantic_category": "curated", "columns": [name]})
     for first in (0, 6000):
-        rows = [{"name": f"Vial {n}"} for n in range(first, first + 6000)]
-        server.call("POST", "/data/write", {"tables": [{"table": "vial", "rows": rows}]})
+        rows = [{"name": f"Cuvette {n}"} for n in range(first, first + 6000)]
+        server.call("POST", "/data/write", {"tables": [{"table": "cuvette", "rows": rows}]})
     # The number of rows is that of PostgreSQL's statistics, which come a moment later.
-    wait_until_counted(server, page, "vial", 12_000)
+    wait_until_counted(server, page, "cuvette", 12_000)
     page.goto("/#/home")
     expect(page.locator("nav")).to_be_visible()
     page.keyboard.press("Control+k")
-    page.get_by_role("combobox", name="Search").fill("Vial 11")
+    page.get_by_role("combobox", name="Search").fill("Cuvette 11")
     options = page.get_by_role("option")
     expect(options).to_have_count(5)
-    expect(options.first).to_have_text("vialVial 11")
-    expect(options.filter(has_text="Vial 11")).to_have_count(5)
+    expect(options.first).to_have_text("cuvetteCuvette 11")
+    expect(options.filter(has_text="Cuvette 11")).to_have_count(5)
 
 
 def test_a_search_of_which_a_part_fails_finds_the_rest_and_says_so(server, page):
