@@ -38,7 +38,10 @@ beside long others:
     mkdir -p "{{ target }}"
     {{ just_executable() }} --time {{ long }} >"{{ target }}/{{ long }}.log" 2>&1 &
     trap 'kill $! 2>/dev/null || true' EXIT
-    {{ just_executable() }} --time {{ others }} && status=0 || status=$?
+    status=0
+    for other in {{ others }}; do
+        {{ just_executable() }} --time "$other" || status=$?
+    done
     wait $! || status=$?
     cat "{{ target }}/{{ long }}.log"
     exit "$status"
