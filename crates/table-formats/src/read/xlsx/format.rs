@@ -330,6 +330,8 @@ mod tests {
             "h:mm:ss AM/PM",
             "hh:mm;@",
             "[$-409]h:mm",
+            // What stands in brackets divides no sections.
+            "[$;-409]h:mm",
             "HH:MM",
         ] {
             assert!(CellFormat::of(code).is_time, "{code}");
