@@ -23,13 +23,13 @@ default:
     @just --list --unsorted
 
 # Everything CI checks, the quick checks first
-ci: fmt-check layers lint checks
+ci: fmt-check layers deny advisories core lint checks
 
 # What `.ci/run` runs: there clippy compiles the tests in place of rustc, so that each crate is checked once
 [private]
 checks: fmt-check layers deny advisories core doc-core test test-landlock embedding (beside "test-console" "test-openapi test-trainer test-deploy") test-client fuzz
 
-# Each of them waits for programs of its own more than it computes, so none has a processor for itself.
+# The console's tests alone keep a third of two processors busy.
 # Recipes while another one runs, whose output follows theirs
 [private]
 beside long others:

@@ -26,7 +26,7 @@ const LARGE = 10_000;
 
 /** @typedef {Record<string, {name: string}>} Pages */
 
-/** @typedef {{tables: Table[], jobs: any[], models: any[], instruments: any[], views: any[]}} Lists what lists of the platform change rarely */
+/** @typedef {{tables: Table[], jobs: any[], models: any[], instruments: any[], views: any[]}} Lists lists of the platform that change rarely */
 
 /** The lists, each read once while the palette is open. @type {{[Name in keyof Lists]: Promise<Lists[Name]>} | null} */
 let known = null;
@@ -65,7 +65,7 @@ async function searches(text, isLatest, add) {
   /** @type {Set<string>} */
   const problems = new Set();
   const failed = (/** @type {any} */ error) => {
-    // What somebody may not read is none of the places where it could be.
+    // Somebody who may not read a list does not miss it.
     if (!(error instanceof ApiError && error.status === 403)) {
       problems.add(error.message);
     }
@@ -73,7 +73,7 @@ async function searches(text, isLatest, add) {
   /** @template T @param {Promise<T[]>} list @param {(it: T) => Entry} entry @param {(it: T) => boolean} [is] */
   const listed = (list, entry, is = has) => list.then((all) => add(all.filter(is).slice(0, EACH).map(entry))).catch(failed);
   const { tables, jobs, models, instruments, views } = lists();
-  const known = [
+  const listings = [
     listed(views, (it) => ({ kind: "Saved view", name: it.name, to: it.address })),
     listed(tables, (it) => ({ kind: "Table", name: it.name, more: it.description ?? "", to: address("tables", it.name) })),
     listed(tables, (it) => ({ kind: "Curves", name: it.name, to: address("plates", it.name) }), (it) => it.semantic_category === "raw" && has(it)),
@@ -103,7 +103,7 @@ async function searches(text, isLatest, add) {
   const digits = /^[0-9a-f-]{6,36}$/.test(low) ? low.replaceAll("-", "") : "";
   const end = (/** @type {string} */ digit) => digits.padEnd(32, digit).replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
   const numbered = digits.length > 5 && digits.length < 33 ? executions({ id__gte: end("0"), id__lte: end("f") }) : Promise.resolve([]);
-  await Promise.all([rows.catch(failed), ...known, ...[files, named, numbered].map((search) => search.then(add, failed))]);
+  await Promise.all([rows.catch(failed), ...listings, ...[files, named, numbered].map((search) => search.then(add, failed))]);
   return [...problems];
 }
 
@@ -123,11 +123,11 @@ async function executions(filters) {
 
 /**
  * Rows of a table with the text in their name. Of a large one only those whose name begins with it, which an index finds
- * at once among a million; all of them are looked through by what is returned, once every table has been asked.
+ * at once among a million.
  * @param {Table} table
  * @param {string} text
  * @param {(entries: Entry[]) => void} add
- * @returns {Promise<void | (() => Promise<void>)>}
+ * @returns {Promise<void | (() => Promise<void>)>} what looks through all rows of a large one, which takes long
  */
 async function rowsOf(table, text, add) {
   const [key, label] = [keyOf(table), labelOf(table)];
