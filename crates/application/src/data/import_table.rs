@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use futures::future::join;
 use labdata_domain::{
     catalog::{Catalog, Table},
     data::{
@@ -105,14 +106,27 @@ pub async fn read_import(
         .ok_or_else(|| Error::not_found(Resource::Table))?;
     require_writable(actor, &table)?;
     let (reader, guard) = Reader::start(services)?;
+    let is_dry = command.write.dry_run;
     let read = on_thread(move || read(reader, source, &table, &catalog, command));
-    let (request, columns, reading) = read.await??;
-    drop(guard);
-    let file = if request.dry_run {
-        None
-    } else {
-        Some(store(services, actor, sent).await?)
+    let stored = async {
+        match is_dry {
+            true => Ok(None),
+            false => store(services, actor, sent).await.map(Some),
+        }
     };
+    // One reads while the other waits for the disk.
+    let (read, stored) = join(read, stored).await;
+    drop(guard);
+    let (request, columns, reading) = match read.flatten() {
+        Ok(read) => read,
+        Err(error) => {
+            if let Ok(Some(file)) = stored {
+                file.discard(services, actor).await;
+            }
+            return Err(error);
+        }
+    };
+    let file = stored?;
     Ok(ReadImport {
         request,
         columns,

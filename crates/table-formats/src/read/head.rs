@@ -1,7 +1,7 @@
 //! Extent to which a file is read.
 
 /// Number of cells from which a preview reads no further.
-const HEAD_CELLS: usize = 1_000_000;
+const HEAD_CELLS: usize = 500_000;
 
 /// Size of these cells in bytes.
 const HEAD_BYTES: u64 = 16 << 20;

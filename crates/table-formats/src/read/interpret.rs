@@ -315,7 +315,7 @@ fn clock_change(row: &RawRow, local: PrimitiveDateTime, problem: LocalTimeProble
 }
 
 fn normalized(text: &str) -> String {
-    if is_nfc(text) {
+    if text.is_ascii() || is_nfc(text) {
         text.to_owned()
     } else {
         text.nfc().collect()

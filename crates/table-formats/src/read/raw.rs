@@ -107,7 +107,7 @@ impl RawRow {
     pub(super) fn is_blank(&self, cell: RawCell) -> bool {
         match cell {
             RawCell::Blank => true,
-            RawCell::Text(span) => self.span(span).trim().is_empty(),
+            RawCell::Text(span) => self.span(span).chars().all(char::is_whitespace),
             _ => false,
         }
     }

@@ -102,7 +102,9 @@ pub(super) struct CellRules<'o> {
 impl CellRules<'_> {
     /// Returns whether a text is null in a column of numbers, dates or booleans.
     pub(super) fn is_null(&self, trimmed: &str) -> bool {
-        trimmed.is_empty() || self.null_values.iter().any(|null| null.trim() == trimmed)
+        // Trimmed only if it may be equal: most cells are longer than all null values.
+        let is_same = |null: &String| null.len() >= trimmed.len() && null.trim() == trimmed;
+        trimmed.is_empty() || self.null_values.iter().any(is_same)
     }
 
     /// Returns whether a cell that the file stores with its type is null.

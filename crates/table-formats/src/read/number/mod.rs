@@ -118,7 +118,11 @@ impl NumberStyle {
     /// Returns whether a float changes digits in front of the decimal sign, as it may beyond 2^53. A number with an
     /// exponent states a magnitude, which is rounded as usual.
     pub(super) fn loses_digits(self, text: &str) -> bool {
-        if text.len() < FIRST_INEXACT_DIGITS {
+        // Most long numbers have their digits behind the sign.
+        let mut first = text.bytes().take(FIRST_INEXACT_DIGITS);
+        if text.len() < FIRST_INEXACT_DIGITS
+            || first.any(|byte| char::from(byte) == self.decimal.sign())
+        {
             return false;
         }
         let Some(parts) = self.split(text).filter(|parts| parts.exponent.is_none()) else {

@@ -1,8 +1,11 @@
 //! The platform's side.
 
-use std::io::{self, Read, SeekFrom, Write};
+use std::{
+    io::{self, Read, SeekFrom, Write},
+    mem,
+};
 
-use bytes::{Buf as _, Bytes};
+use bytes::Buf as _;
 use labdata_domain::{
     data::write::FileCell,
     scalar::{DataType, Values},
@@ -76,7 +79,8 @@ fn open(
         reader,
         head,
         target: Some(Target::default()),
-        rows: Bytes::new(),
+        rows: Vec::new(),
+        taken: 0,
         is_ended: false,
         problems: Vec::new(),
     })
@@ -108,8 +112,9 @@ pub struct RemoteTable {
     head: TableHead,
     /// Types in which columns are read; `None` once the reader has them.
     target: Option<Target>,
-    /// Rows that were received.
-    rows: Bytes,
+    /// Rows that were received, of which those before `taken` were returned.
+    rows: Vec<u8>,
+    taken: usize,
     is_ended: bool,
     cells: Vec<Option<FileCell>>,
     problems: Vec<String>,
@@ -179,12 +184,14 @@ impl RemoteTable {
         if let Some(target) = self.target.take() {
             self.reader.send_json(Kind::Target, &target)?;
         }
-        while self.rows.is_empty() {
+        while self.taken >= self.rows.len() {
             if self.is_ended || !self.receive()? {
                 return Ok(None);
             }
         }
-        let line = cells::take_row(&mut self.rows, &mut self.cells, &mut self.problems);
+        let mut rest = self.rows.get(self.taken..).unwrap_or_default();
+        let line = cells::take_row(&mut rest, &mut self.cells, &mut self.problems);
+        self.taken = self.rows.len() - rest.len();
         Ok(Some(TableRow {
             line: line.map_err(|_| ReadError::Damaged)?,
             cells: &mut self.cells,
@@ -195,13 +202,14 @@ impl RemoteTable {
     /// Receives more rows; false at the end.
     fn receive(&mut self) -> Result<bool, ReadError> {
         match self.reader.receive()? {
-            (Kind::Rows, rows) => {
-                self.rows = rows.into();
+            Kind::Rows => {
+                mem::swap(&mut self.rows, &mut self.reader.body);
+                self.taken = 0;
                 Ok(true)
             }
-            (Kind::End, counts) => {
+            Kind::End => {
                 let counts: Counts =
-                    serde_json::from_slice(&counts).map_err(|_| ReadError::Damaged)?;
+                    serde_json::from_slice(&self.reader.body).map_err(|_| ReadError::Damaged)?;
                 self.head.reading.null_text_numbers = counts.null_text_numbers;
                 self.head.reading.null_error_cells = counts.null_error_cells;
                 self.is_ended = true;
@@ -238,6 +246,10 @@ struct Reader {
     source: Box<dyn Source>,
     /// Why the file could not be read.
     failure: Option<io::Error>,
+    /// Body of the last message.
+    body: Vec<u8>,
+    /// Bytes of the file that were sent last.
+    bytes: Vec<u8>,
 }
 
 impl Reader {
@@ -251,6 +263,8 @@ impl Reader {
             connection,
             source,
             failure: None,
+            body: Vec::new(),
+            bytes: Vec::new(),
         };
         reader.send_json(Kind::Request, &request)?;
         Ok(reader)
@@ -266,42 +280,48 @@ impl Reader {
         self.send(kind, &body)
     }
 
-    /// Receives the next message, after it has given the reader the bytes that it asked for before.
-    fn receive(&mut self) -> Result<(Kind, Vec<u8>), ReadError> {
+    /// Receives the next message into the body, after it has given the reader the bytes that it asked for before.
+    fn receive(&mut self) -> Result<Kind, ReadError> {
         loop {
-            let received = frames::read(&mut *self.connection.output);
-            let (kind, body) = received.map_err(|error| match error.kind() {
-                _ if self.failure.is_some() => self.failed(&[]),
+            let received = frames::read(&mut *self.connection.output, &mut self.body);
+            let kind = received.map_err(|error| match error.kind() {
+                _ if self.failure.is_some() => self.failed(),
                 // No frame of the protocol: it is a reader that a file has taken over.
                 io::ErrorKind::InvalidData => ReadError::Damaged,
                 _ => (self.connection.explain)(),
             })?;
             match kind {
-                Kind::ReadAt => self.give(&body)?,
+                Kind::ReadAt => self.give()?,
                 // Libraries take a failure for damage, or for the end of the file: what follows it is not believed.
-                _ if self.failure.is_some() => return Err(self.failed(&body)),
-                Kind::Failed => return Err(self.failed(&body)),
-                kind => return Ok((kind, body)),
+                _ if self.failure.is_some() => return Err(self.failed()),
+                Kind::Failed => return Err(self.failed()),
+                kind => return Ok(kind),
             }
         }
     }
 
     fn receive_json<T: DeserializeOwned>(&mut self, expected: Kind) -> Result<T, ReadError> {
-        let (kind, body) = self.receive()?;
-        if kind != expected {
+        if self.receive()? != expected {
             return Err(ReadError::Damaged);
         }
-        serde_json::from_slice(&body).map_err(|_| ReadError::Damaged)
+        serde_json::from_slice(&self.body).map_err(|_| ReadError::Damaged)
     }
 
     /// Sends bytes of the file.
-    fn give(&mut self, mut asked: &[u8]) -> Result<(), ReadError> {
+    fn give(&mut self) -> Result<(), ReadError> {
+        let mut asked = self.body.as_slice();
         let offset = asked.try_get_u64_le().map_err(|_| ReadError::Damaged)?;
         let length = asked.try_get_u64_le().map_err(|_| ReadError::Damaged)?;
         let limit = u64::try_from(frames::MAX_FRAME).unwrap_or(u64::MAX);
         // A reader that a file has taken over may ask for any length: no more is read than a frame holds.
-        match read_at(&mut *self.source, offset, length.min(limit)) {
-            Ok(bytes) => self.send(Kind::Data, &bytes),
+        let mut bytes = mem::take(&mut self.bytes);
+        let read = read_at(&mut *self.source, offset, length.min(limit), &mut bytes);
+        match read {
+            Ok(()) => {
+                self.send(Kind::Data, &bytes)?;
+                self.bytes = bytes;
+                Ok(())
+            }
             Err(error) => {
                 // Stays on this side: the reader learns only that the source failed, and the caller gets the error
                 // itself.
@@ -311,11 +331,11 @@ impl Reader {
         }
     }
 
-    fn failed(&mut self, body: &[u8]) -> ReadError {
+    fn failed(&mut self) -> ReadError {
         if let Some(failure) = self.failure.take() {
             return ReadError::Source(failure);
         }
-        match serde_json::from_slice(body) {
+        match serde_json::from_slice(&self.body) {
             Ok(Failure::Refused(refusal)) => refusal,
             Ok(Failure::Internal(reason)) => ReadError::Source(io::Error::other(reason)),
             // Without a failure of the source it is a library's, over a file that contradicts itself.
@@ -324,9 +344,14 @@ impl Reader {
     }
 }
 
-fn read_at(source: &mut dyn Source, offset: u64, length: u64) -> io::Result<Vec<u8>> {
+fn read_at(
+    source: &mut dyn Source,
+    offset: u64,
+    length: u64,
+    bytes: &mut Vec<u8>,
+) -> io::Result<()> {
     source.seek(SeekFrom::Start(offset))?;
-    let mut bytes = Vec::new();
-    source.take(length).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    bytes.clear();
+    source.take(length).read_to_end(bytes)?;
+    Ok(())
 }

@@ -69,11 +69,11 @@ pub(super) fn write(output: &mut dyn Write, kind: Kind, body: &[u8]) -> io::Resu
     output.flush()
 }
 
-/// Reads a frame.
+/// Reads a frame into a buffer, which is used again for the next one.
 ///
 /// # Errors
 /// Those of the input, and [`io::ErrorKind::InvalidData`] for a frame that does not exist or is too long.
-pub(super) fn read(input: &mut dyn Read) -> io::Result<(Kind, Vec<u8>)> {
+pub(super) fn read(input: &mut dyn Read, body: &mut Vec<u8>) -> io::Result<Kind> {
     let mut head = [0; 5];
     input.read_exact(&mut head)?;
     let [kind, length @ ..] = head;
@@ -84,13 +84,14 @@ pub(super) fn read(input: &mut dyn Read) -> io::Result<(Kind, Vec<u8>)> {
         return Err(io::ErrorKind::InvalidData.into());
     }
     // Grows as bytes arrive: the length is that of untrusted bytes.
-    let mut body = Vec::with_capacity(length.min(RESERVED));
+    body.clear();
+    body.reserve(length.min(RESERVED));
     let limit = u64::try_from(length).map_err(io::Error::other)?;
-    input.take(limit).read_to_end(&mut body)?;
+    input.take(limit).read_to_end(body)?;
     if body.len() < length {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    Ok((kind, body))
+    Ok(kind)
 }
 
 #[cfg(test)]
@@ -100,6 +101,7 @@ mod tests {
     #[test]
     fn a_frame_is_read_as_it_was_written() {
         let long = vec![7; MAX_FRAME];
+        let mut read_body = Vec::new();
         for (kind, body) in Kind::ALL
             .into_iter()
             .zip([&[][..], b"x", &long].into_iter().cycle())
@@ -107,7 +109,7 @@ mod tests {
             let mut bytes = Vec::new();
             write(&mut bytes, kind, body).unwrap();
             bytes.push(99);
-            let (found, read_body) = read(&mut bytes.as_slice()).unwrap();
+            let found = read(&mut bytes.as_slice(), &mut read_body).unwrap();
             assert!((found, read_body.as_slice()) == (kind, body), "{kind:?}");
         }
     }
@@ -124,7 +126,9 @@ mod tests {
             (vec![1, 0, 0, 0], io::ErrorKind::UnexpectedEof),
         ] {
             assert_eq!(
-                read(&mut bytes.as_slice()).unwrap_err().kind(),
+                read(&mut bytes.as_slice(), &mut Vec::new())
+                    .unwrap_err()
+                    .kind(),
                 kind,
                 "{bytes:?}"
             );

@@ -132,7 +132,8 @@ impl Link {
     }
 
     fn receive_json<T: DeserializeOwned>(&mut self, expected: Kind) -> io::Result<T> {
-        let (kind, body) = frames::read(&mut *self.input)?;
+        let mut body = Vec::new();
+        let kind = frames::read(&mut *self.input, &mut body)?;
         if kind != expected {
             return Err(io::ErrorKind::InvalidData.into());
         }
@@ -140,13 +141,13 @@ impl Link {
     }
 
     /// Asks for bytes of the file.
-    fn read_at(&mut self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+    fn read_at(&mut self, offset: u64, length: usize, bytes: &mut Vec<u8>) -> io::Result<()> {
         let length = u64::try_from(length).unwrap_or(u64::MAX);
         let mut asked = offset.to_le_bytes().to_vec();
         asked.extend(length.to_le_bytes());
         self.send(Kind::ReadAt, &asked)?;
-        match frames::read(&mut *self.input)? {
-            (Kind::Data, bytes) => Ok(bytes),
+        match frames::read(&mut *self.input, bytes)? {
+            Kind::Data => Ok(()),
             _ => Err(io::Error::other("the platform cannot read the file")),
         }
     }
@@ -181,7 +182,7 @@ impl Read for RemoteSource {
         }
         if self.at_hand().is_empty() {
             let length = buffer.len().clamp(READ_AHEAD, frames::MAX_FRAME / 4);
-            self.bytes = lock(&self.link).read_at(self.position, length)?;
+            lock(&self.link).read_at(self.position, length, &mut self.bytes)?;
             self.start = self.position;
         }
         let ready = self.at_hand();

@@ -53,7 +53,7 @@ impl RowChecker {
             return Some(RowProblem::merged(row.line));
         }
         // One text may well be the name of its column.
-        if row.filled() > 1 && self.is_header(row) {
+        if self.is_header(row) && row.filled() > 1 {
             return Some(RowProblem::repeated_header(row.line));
         }
         let layout = self.layout;
@@ -93,8 +93,7 @@ impl RowChecker {
         let Some(delimiter) = self.delimiter.filter(|_| self.doubts_quotes) else {
             return false;
         };
-        let width = self.layout.width;
-        if width < 2 || !row.text.contains(['\n', '\r']) {
+        if self.layout.width < 2 {
             return false;
         }
         row.cells
@@ -108,11 +107,11 @@ impl RowChecker {
 
     /// Returns whether a quoted field, with the fields before and behind it, divides into rows.
     fn is_rows(&self, row: &RawRow, index: usize, text: &str, delimiter: char) -> bool {
-        let width = self.layout.width;
-        let mut lines = text.split(['\n', '\r']).filter(|line| !line.is_empty());
-        if !text.contains(['\n', '\r']) {
+        if memchr::memchr2(b'\n', b'\r', text.as_bytes()).is_none() {
             return false;
         }
+        let width = self.layout.width;
+        let mut lines = text.split(['\n', '\r']).filter(|line| !line.is_empty());
         let Some(first) = lines.next() else {
             return false;
         };

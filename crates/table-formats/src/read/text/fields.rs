@@ -5,6 +5,8 @@
 
 use std::io::Read as _;
 
+use memchr::memchr3;
+
 use super::decoded::DecodedText;
 use crate::read::{
     ReadError,
@@ -90,19 +92,19 @@ impl Fields {
         Ok(())
     }
 
-    /// Copies bytes up to the first one that ends the run, which it returns.
-    fn copy_until(&mut self, ends: impl Fn(u8) -> bool) -> Result<Option<u8>, ReadError> {
+    /// Copies bytes up to the one that is found, which it returns.
+    fn copy_until(
+        &mut self,
+        find: impl Fn(&[u8]) -> Option<usize>,
+    ) -> Result<Option<u8>, ReadError> {
         loop {
-            let Some(next) = self.peek()? else {
+            if self.peek()?.is_none() {
                 return Ok(None);
-            };
-            if ends(next) {
-                return Ok(Some(next));
             }
             let ready = self.input.get(self.taken..).unwrap_or_default();
-            let count = ready.iter().position(|byte| ends(*byte));
+            let found = find(ready);
             let run = ready
-                .get(..count.unwrap_or(ready.len()))
+                .get(..found.unwrap_or(ready.len()))
                 .unwrap_or_default();
             self.output.extend_from_slice(run);
             let count = run.len();
@@ -112,7 +114,15 @@ impl Fields {
             if self.output.len() > MAX_ROW {
                 return Err(ReadError::RowTooLong(u64::try_from(MAX_ROW).unwrap_or(0)));
             }
+            if found.is_some() {
+                return self.peek();
+            }
         }
+    }
+
+    /// Copies bytes up to a sign or the end of the line.
+    fn copy_until_sign(&mut self, sign: u8) -> Result<Option<u8>, ReadError> {
+        self.copy_until(|ready| memchr3(sign, b'\r', b'\n', ready))
     }
 
     /// Reads a field in quotation marks, of which the first is taken; returns a fault.
@@ -120,7 +130,7 @@ impl Fields {
         let opened = self.line;
         let delimiter = self.dialect.delimiter;
         loop {
-            let read = self.copy_until(|byte| byte == quote || matches!(byte, b'\r' | b'\n'));
+            let read = self.copy_until_sign(quote);
             let next = match read {
                 // A quotation without an end fills the row, and where it begins is the fault to name.
                 Err(ReadError::RowTooLong(_)) => return Err(ReadError::UnclosedQuote(opened)),
@@ -150,14 +160,14 @@ impl Fields {
         }
         // Blanks between the mark and the delimiter belong to nothing.
         let end = self.output.len();
-        let next = self.copy_until(|byte| byte != b' ')?;
+        let next = self.copy_until(|ready| ready.iter().position(|byte| *byte != b' '))?;
         let Some(next) = next.filter(|byte| *byte != delimiter && !matches!(byte, b'\r' | b'\n'))
         else {
             self.output.truncate(end);
             return Ok(None);
         };
         // The rest of the field is read, so that the next fields are in their columns.
-        self.copy_until(|byte| byte == delimiter || matches!(byte, b'\r' | b'\n'))?;
+        self.copy_until_sign(delimiter)?;
         Ok(Some(RowFault::TextAfterQuote { line: opened, next }))
     }
 }
@@ -171,7 +181,6 @@ impl RowSource for Fields {
             return Ok(false);
         }
         let delimiter = self.dialect.delimiter;
-        let is_break = |byte: u8| matches!(byte, b'\r' | b'\n');
         loop {
             let start = self.output.len();
             // At the start of a field only: the mark of `5" pipe` is a part of the text.
@@ -181,7 +190,7 @@ impl RowSource for Fields {
                 let fault = self.quoted(quote)?;
                 row.fault = row.fault.or(fault);
             } else {
-                self.copy_until(|byte| byte == delimiter || is_break(byte))?;
+                self.copy_until_sign(delimiter)?;
             }
             let span = Span {
                 start,

@@ -1,9 +1,9 @@
 //! The body of an import.
 
-use std::{fs::File, io};
+use std::{fs::File, io, os::unix::fs::FileExt as _, sync::Arc};
 
 use actix_web::{HttpRequest, dev::Payload};
-use bytes::BytesMut;
+use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use labdata_application::{data::import_file::SentFile, files::upload_room::SpoolRoom};
 use labdata_domain::data::import::MAX_IMPORT_BYTES;
@@ -12,7 +12,7 @@ use labdata_ports::files::blob::{BodyBroken, ByteStream};
 use labdata_request_body::{FieldPath, ProblemKind, Shape as _};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use tokio::io::{AsyncReadExt, AsyncSeekExt};
+use tokio::task::spawn_blocking;
 
 use crate::http::{
     ApiError,
@@ -59,11 +59,10 @@ pub struct ReceivedImport {
 }
 
 /// Counts a received file until it is closed.
-pub(crate) type ReceivedRoom = std::sync::Arc<SpoolRoom>;
+pub(crate) type ReceivedRoom = Arc<SpoolRoom>;
 
 impl ImportForm {
-    /// The file, to be stored once it is read: its bytes come from the beginning, wherever the last
-    /// reader stopped.
+    /// The file, to be stored: its bytes come from the beginning, wherever a reader is.
     ///
     /// # Errors
     /// Errors of the disk.
@@ -79,15 +78,19 @@ impl ImportForm {
 }
 
 fn content_of(file: File) -> ByteStream {
-    let file = (tokio::fs::File::from_std(file), true);
-    let chunks = stream::try_unfold(file, |(mut file, is_first)| async move {
-        if is_first {
-            // Handles of one file share its position, which the reading of the table has moved.
-            file.rewind().await?;
-        }
-        let mut chunk = BytesMut::with_capacity(CHUNK);
-        let read = file.read_buf(&mut chunk).await?;
-        Ok::<_, io::Error>((read > 0).then(|| (chunk.freeze(), (file, false))))
+    // By position: the reader of the table moves that of the file, which all its handles share.
+    let chunks = stream::try_unfold((Arc::new(file), 0), |(file, position)| async move {
+        let reading = Arc::clone(&file);
+        let read = move || {
+            let mut chunk = vec![0; CHUNK];
+            let count = reading.read_at(&mut chunk, position)?;
+            chunk.truncate(count);
+            Ok(chunk)
+        };
+        let chunk: io::Result<Vec<u8>> = spawn_blocking(read).await.map_err(io::Error::other)?;
+        let chunk = chunk?;
+        let next = position + u64::try_from(chunk.len()).map_err(io::Error::other)?;
+        Ok::<_, io::Error>((!chunk.is_empty()).then(|| (Bytes::from(chunk), (file, next))))
     });
     chunks
         .map_err(|error| BodyBroken(error.to_string()))
