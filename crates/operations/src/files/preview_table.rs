@@ -124,7 +124,7 @@ output! {
         columns: Vec<PreviewedColumnView> = preview.table.columns.into_iter().map(Into::into).collect(),
         /// The first 50 rows, each with one value per column.
         rows: Vec<Vec<Value>> = preview.table.rows,
-        /// Number of rows of the whole table; null for a large file, of which only the first 500,000 cells are read.
+        /// Number of rows of the whole table; null for a large file, of which only the first cells are read.
         row_count: Option<u64> = preview.table.row_count.map(row_number),
         /// Number of rows that were read: types, nulls and doubts are those of these rows, and an import may find
         /// more.
@@ -151,7 +151,8 @@ pub(super) fn operation() -> Operation {
         description: "How a delimited text, an Excel workbook or a Parquet file would be read, with its \
             first 50 rows; nothing is stored. The file is part of the form, or one of the platform. What \
             would have to be guessed is a doubt, with options that settle it. Of a large file only the first \
-            500,000 cells, or 16 MiB of text, are read: `rows_read` says how many rows that were.",
+            250,000 cells of a workbook, or a million or 16 MiB of a text, are read: \
+            `rows_read` says how many rows that were.",
         returns: "The table, and how it was read",
         refusals: &[
             (400, "The file is no table, or its upload is not confirmed yet"),

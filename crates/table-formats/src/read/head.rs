@@ -1,7 +1,10 @@
 //! Extent to which a file is read.
 
 /// Number of cells from which a preview reads no further.
-const HEAD_CELLS: usize = 500_000;
+const HEAD_CELLS: usize = 1_000_000;
+
+/// Cells of a text that are read in the time of one of a workbook.
+pub(super) const WORKBOOK_CELL: usize = 4;
 
 /// Size of these cells in bytes.
 const HEAD_BYTES: u64 = 16 << 20;
@@ -26,6 +29,11 @@ impl Extent {
         cells: HEAD_CELLS,
         bytes: HEAD_BYTES,
     };
+
+    /// Returns whether no row of a workbook is read after that many cells.
+    pub(super) const fn ends_at_workbook_cell(self, cells: usize) -> bool {
+        self.ends_at(cells.saturating_mul(WORKBOOK_CELL), 0)
+    }
 
     /// Returns whether no row is read after that many cells and bytes.
     pub(super) const fn ends_at(self, cells: usize, bytes: u64) -> bool {

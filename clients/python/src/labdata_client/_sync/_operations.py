@@ -617,7 +617,7 @@ class Operations:
         `last_row`, `null_values`, `timezone`, `date_format`, `text_numbers` and others of the API; the
         attribute `reading` of the result holds all as they were used, and can be passed again. Also returns
         `columns`, the first 50 `rows`, `row_count`, `sheets`, and `doubts`: what an import would refuse, each
-        with `options` that settle it. Of a large file only the first 500,000 cells are read: `row_count` is
+        with `options` that settle it. Of a large file only the first cells are read: `row_count` is
         then None, and `rows_read` says how many rows that were.
         """
         opened = blocking(lambda: open_source(source, name, None))

@@ -231,7 +231,7 @@ fn read_sheet(
             break;
         };
         // Between two rows, so that the last one is whole.
-        if extent.ends_at(index, 0) && last.is_some_and(|(row, _)| row < position.0) {
+        if extent.ends_at_workbook_cell(index) && last.is_some_and(|(row, _)| row < position.0) {
             is_cut = true;
             break;
         }
@@ -299,7 +299,11 @@ fn formulas_without_value(
         match cells.next_cell_with_formula_metadata() {
             Ok(None) => break,
             // The row in which the reading of the values ends.
-            Ok(Some(cell)) if extent.ends_at(index, 0) && last_row < Some(cell.pos.0) => break,
+            Ok(Some(cell))
+                if extent.ends_at_workbook_cell(index) && last_row < Some(cell.pos.0) =>
+            {
+                break;
+            }
             Ok(Some(cell)) => {
                 last_row = Some(cell.pos.0);
                 if cell.formula.is_some() && matches!(cell.value, DataRef::Empty) {

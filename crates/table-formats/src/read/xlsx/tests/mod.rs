@@ -22,7 +22,9 @@ use self::{
     package::{PACKAGE, RELATIONS, WORKBOOK},
 };
 use super::*;
-use crate::read::{ReadOptions, ReadTable, open_table, preview::summarize, table::open_extent};
+use crate::read::{
+    ReadOptions, ReadTable, head::WORKBOOK_CELL, open_table, preview::summarize, table::open_extent,
+};
 
 /// A workbook of these parts, besides those that each has.
 fn packed(parts: &[(&str, &str)]) -> Vec<u8> {
@@ -434,10 +436,8 @@ fn the_head_of_a_sheet_ends_between_two_rows() {
     ]);
     for (cells, read, is_cut) in [(3, 1, true), (4, 1, true), (5, 2, true), (8, 3, false)] {
         let source = Box::new(Cursor::new(bytes.clone()));
-        let extent = Extent::Head {
-            cells,
-            bytes: u64::MAX,
-        };
+        let (cells, bytes) = (cells * WORKBOOK_CELL, u64::MAX);
+        let extent = Extent::Head { cells, bytes };
         let options = json!({"header_row": 1});
         let options = ReadOptions::from_json(options.as_object().unwrap()).unwrap();
         let table = open_extent(source, &options, 100, extent, None).unwrap();
@@ -462,7 +462,7 @@ fn the_head_of_a_sheet_has_the_formulas_of_its_last_row_and_none_behind_it() {
     let bytes = workbook(&rows);
     for cells in [3, 4] {
         let source = Box::new(Cursor::new(bytes.clone()));
-        let bytes = u64::MAX;
+        let (cells, bytes) = (cells * WORKBOOK_CELL, u64::MAX);
         let extent = Extent::Head { cells, bytes };
         let table = open_extent(source, &ReadOptions::default(), 100, extent, None).unwrap();
         let doubts = table.doubts().iter().map(|doubt| doubt.path.as_str());
