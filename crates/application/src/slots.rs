@@ -48,13 +48,15 @@ pub enum Work {
     SpooledFile,
     /// Import of a file. Takes up to 700 MiB of memory.
     Import,
+    /// Import of a small text, which is no more in memory than a body of that size.
+    SmallImport,
     /// Table of a file that is read for display. Takes a thread and a reader's process.
     ParsedTable,
 }
 
 impl Work {
     /// All of it, in the order of the variants.
-    const ALL: [Self; 14] = [
+    const ALL: [Self; 15] = [
         Self::Result,
         Self::Page,
         Self::Series,
@@ -68,6 +70,7 @@ impl Work {
         Self::McpRequest,
         Self::SpooledFile,
         Self::Import,
+        Self::SmallImport,
         Self::ParsedTable,
     ];
 
@@ -80,6 +83,7 @@ impl Work {
             Self::Follower => (32, 128),
             Self::SentFile => (32, 96),
             Self::LargeBody | Self::McpRequest => (8, 32),
+            Self::SmallImport => (8, 16),
             Self::SpooledFile => (4, 32),
             Self::Import => (1, 3),
             Self::MaskBody | Self::Masks => (2, 3),

@@ -1,6 +1,6 @@
 //! Imports the rows of a file into a table.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, io};
 
 use futures::future::join;
 use labdata_domain::{
@@ -19,7 +19,7 @@ use labdata_domain::{
 };
 use labdata_table_formats::read::{
     Doubt, DoubtScope, ImportTarget, ReadError, ReadOptions, Reading, RemoteTable, Source,
-    header_line,
+    header_line, is_archive,
 };
 
 use super::{
@@ -36,6 +36,9 @@ use crate::{
 
 /// Job of an import that names none.
 const JOB_NAME: &str = "Import";
+
+/// Maximum size of a text whose import waits for no large one, in bytes.
+const SMALL_TEXT: u64 = 256 << 10;
 
 /// The import to do.
 #[derive(Clone, Debug)]
@@ -82,12 +85,15 @@ pub struct ReadImport {
 pub async fn read_import(
     services: &Services,
     actor: &Actor,
-    source: Box<dyn Source>,
+    mut source: Box<dyn Source>,
     sent: SentFile,
     command: ImportTable,
 ) -> Result<ReadImport, Error> {
     actor.require(Scope::Write)?;
-    let slot = services.slots.enter(Work::Import, actor).await?;
+    let work = work_of(&mut *source, sent.size).map_err(|error| {
+        Error::Internal(format!("the beginning of a file cannot be read: {error}"))
+    })?;
+    let slot = services.slots.enter(work, actor).await?;
     require_reserve(services)?;
     // An unknown execution is refused before a long file is read.
     let job_execution_id = command.job_execution_id.clone();
@@ -135,6 +141,14 @@ pub async fn read_import(
         job_name,
         file,
         slot,
+    })
+}
+
+/// The slots that an import takes: archives may hold far more than their size.
+fn work_of(source: &mut dyn Source, size: u64) -> io::Result<Work> {
+    Ok(match size <= SMALL_TEXT && !is_archive(source)? {
+        true => Work::SmallImport,
+        false => Work::Import,
     })
 }
 

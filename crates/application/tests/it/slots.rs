@@ -1,10 +1,16 @@
 //! Limits of concurrent work, which callers of every kind share.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, io::Cursor, time::Duration};
+
+use futures::{StreamExt as _, stream};
 
 use labdata_application::{
     Error,
-    data::read_series::{ReadSeries, read_series},
+    data::{
+        import_file::SentFile,
+        import_table::{ImportTable, read_import},
+        read_series::{ReadSeries, read_series},
+    },
     events::follow_events::follow_events,
     executions::list_executions::list_executions,
     files::{
@@ -16,6 +22,11 @@ use labdata_application::{
     work::read_log::{follow_log, open_log},
 };
 use labdata_domain::{
+    data::{
+        import::{ImportMode, ImportWrite},
+        write::OnMatch,
+    },
+    files::FilePath,
     ids::{ExecutionId, FileId, UserId},
     page::PageRequest,
     people::{actor::Actor, scope::Scope},
@@ -53,6 +64,55 @@ async fn a_table_of_a_file_waits_for_a_slot_of_the_user() {
     drop(first);
     let refused = read().await;
     assert!(is_not_found(&refused), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_small_text_is_imported_beside_a_large_file() {
+    let lab = Lab::new().await;
+    let actor = lab.actor(&[Scope::Write]);
+    let _large = lab.services.slots.enter(Work::Import, &actor).await;
+    let import = |bytes: Vec<u8>| {
+        let sent = SentFile {
+            path: FilePath::parse("samples.csv").unwrap(),
+            content_type: None,
+            size: bytes.len().try_into().unwrap(),
+            body: stream::empty().boxed(),
+        };
+        let command = ImportTable {
+            write: ImportWrite {
+                table: "sample".to_owned(),
+                mode: ImportMode::Insert,
+                key: None,
+                on_match: OnMatch::default(),
+                blank: None,
+                dry_run: false,
+            },
+            columns: BTreeMap::new(),
+            lookups: BTreeMap::new(),
+            linked: Vec::new(),
+            options: ReadOptions::default(),
+            job_execution_id: None,
+            job_name: None,
+        };
+        read_import(
+            &lab.services,
+            &actor,
+            Box::new(Cursor::new(bytes)),
+            sent,
+            command,
+        )
+    };
+    assert!(is_not_found(&import(b"name\nA1\n".to_vec()).await));
+    for large in [
+        b"PK\x03\x04".to_vec(),
+        b"PAR1".to_vec(),
+        vec![b'1'; (256 << 10) + 1],
+    ] {
+        assert!(
+            timeout(MOMENT, import(large)).await.is_err(),
+            "it did not wait"
+        );
+    }
 }
 
 #[tokio::test]

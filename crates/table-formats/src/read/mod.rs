@@ -38,7 +38,7 @@ use serde::{Deserialize, Serialize};
 pub use date::DateFormat;
 pub use doubt::{Doubt, DoubtScope};
 pub use number::Decimal;
-pub use open::Sheet;
+pub use open::{Sheet, is_archive};
 pub use options::{FileFormat, OptionProblem, ReadOptions, Reading};
 pub use parquet::{ParquetReader, PartialFile};
 pub use preview::{PreviewedColumn, TableSummary};

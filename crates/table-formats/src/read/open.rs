@@ -1,6 +1,6 @@
 //! Files of any format as rows.
 
-use std::io::{Read as _, SeekFrom};
+use std::io::{self, Read as _};
 
 use encoding_rs::{Encoding, MACINTOSH, WINDOWS_1250, WINDOWS_1251, WINDOWS_1252, WINDOWS_1253};
 use labdata_domain::scalar::DataType;
@@ -63,6 +63,27 @@ pub(super) struct TypedColumn {
     pub(super) noted_unit: Option<String>,
 }
 
+/// Returns whether a file is a workbook or Parquet by its first bytes: both hold more than their size.
+///
+/// # Errors
+/// Those of the source.
+pub fn is_archive(source: &mut dyn Source) -> io::Result<bool> {
+    Ok(format_of(source)? != FileFormat::Csv)
+}
+
+/// The format of a file by its first bytes.
+fn format_of(source: &mut dyn Source) -> io::Result<FileFormat> {
+    let mut start = Vec::new();
+    source.rewind()?;
+    (&mut *source).take(4).read_to_end(&mut start)?;
+    source.rewind()?;
+    Ok(match start.as_slice() {
+        b"PK\x03\x04" | b"\xd0\xcf\x11\xe0" => FileFormat::Xlsx,
+        b"PAR1" => FileFormat::Parquet,
+        _ => FileFormat::Csv,
+    })
+}
+
 /// Opens a file of the format that its content has, or that the options say.
 pub(super) fn open_file(
     mut source: Box<dyn Source>,
@@ -70,15 +91,10 @@ pub(super) fn open_file(
     extent: Extent,
     target: Option<&ImportTarget>,
 ) -> Result<OpenFile, ReadError> {
-    let mut start = Vec::new();
-    source.seek(SeekFrom::Start(0))?;
-    (&mut source).take(4).read_to_end(&mut start)?;
-    source.seek(SeekFrom::Start(0))?;
-    let format = options.format.unwrap_or(match start.as_slice() {
-        b"PK\x03\x04" | b"\xd0\xcf\x11\xe0" => FileFormat::Xlsx,
-        b"PAR1" => FileFormat::Parquet,
-        _ => FileFormat::Csv,
-    });
+    let format = match options.format {
+        Some(format) => format,
+        None => format_of(&mut *source)?,
+    };
     options.format = Some(format);
     if format != FileFormat::Xlsx && options.sheet.is_some() {
         return Err(ReadError::NoSheets);
