@@ -1,5 +1,5 @@
--- The end of each organization's audit log: the time and hash of its newest entry. Whoever appends an entry locks the row
--- until the end of the transaction, so that entries form one chain. Without an entry, both are null.
+-- The end of each organization's audit log: the time and hash of its newest entry. Whoever appends an entry holds
+-- an advisory lock until the end of the transaction, so that entries form one chain. Without an entry, both are null.
 CREATE TABLE labdata.audit_chain (
     organization_id uuid NOT NULL,
     at timestamptz,

@@ -6,6 +6,7 @@ use diesel::{
     sql_types::{BigInt, Binary, Jsonb, Nullable, Text, Timestamptz, Uuid as SqlUuid},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use futures::future::join;
 use labdata_domain::{
     audit::{
         AuditAction, AuditEntry, AuditFilter, AuditHash, AuditTarget, AuditTargetKind, ChainEnd,
@@ -25,6 +26,7 @@ use crate::database::{
     errors::{Fault, corrupt, port_error},
     paging::overfetched,
     pool::Database,
+    sql::CachedStatement,
     transaction,
 };
 
@@ -57,25 +59,27 @@ struct PlaceRow {
     api_key_name: Option<String>,
 }
 
-/// Locks the end of the chain until the transaction ends: the update does even though it changes nothing.
-const TAKE_PLACE: &str = "\
-    WITH place AS ( \
-        INSERT INTO labdata.audit_chain AS chain (organization_id) VALUES ($1) \
-        ON CONFLICT (organization_id) DO UPDATE SET organization_id = chain.organization_id \
-        RETURNING chain.at, chain.hash) \
-    SELECT place.at, place.hash, app_user.email AS user_email, app_user.name AS user_name, \
-        api_key.name AS api_key_name \
-    FROM place \
-    LEFT JOIN labdata.app_user ON app_user.organization_id = $1 AND app_user.id = $2 \
-    LEFT JOIN labdata.api_key ON api_key.organization_id = $1 AND api_key.id = $3";
+/// Makes others who append to the chain wait for the end of the transaction, one behind the other. Those who wait for
+/// a row all look for it again whenever one of them goes on.
+const LOCK: &str = "SELECT pg_advisory_xact_lock(labdata.lock_key($1))";
 
+const PLACE: &str = "\
+    SELECT chain.at, chain.hash, app_user.email AS user_email, app_user.name AS user_name, api_key.name AS api_key_name \
+    FROM (SELECT $1 AS id) organization \
+    LEFT JOIN labdata.audit_chain chain ON chain.organization_id = organization.id \
+    LEFT JOIN labdata.app_user ON app_user.organization_id = organization.id AND app_user.id = $2 \
+    LEFT JOIN labdata.api_key ON api_key.organization_id = organization.id AND api_key.id = $3";
+
+/// Changes no row where the end of the chain is another than the entry follows.
 const INSERT: &str = "\
     WITH entry AS ( \
         INSERT INTO labdata.audit_entry (organization_id, at, id, action, user_id, user_email, user_name, \
             api_key_id, api_key_name, target_kind, target_id, target_name, details, previous_hash, hash) \
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) \
-        RETURNING at, hash) \
-    UPDATE labdata.audit_chain SET at = entry.at, hash = entry.hash FROM entry WHERE organization_id = $1";
+        RETURNING organization_id, at, hash) \
+    INSERT INTO labdata.audit_chain AS chain (organization_id, at, hash) SELECT organization_id, at, hash FROM entry \
+    ON CONFLICT (organization_id) DO UPDATE SET at = excluded.at, hash = excluded.hash \
+    WHERE chain.hash IS NOT DISTINCT FROM $14";
 
 #[derive(QueryableByName)]
 struct EntryRow {
@@ -180,17 +184,22 @@ async fn append(
     organization: OrganizationId,
     entry: NewAuditEntry,
 ) -> Result<(), Fault> {
-    let place: PlaceRow = diesel::sql_query(TAKE_PLACE)
+    let lock = diesel::sql_query(LOCK).bind::<Text, _>(format!("audit chain {organization}"));
+    let place = diesel::sql_query(PLACE)
         .bind::<SqlUuid, _>(organization.as_uuid())
         .bind::<Nullable<SqlUuid>, _>(entry.user.map(UserId::as_uuid))
-        .bind::<Nullable<SqlUuid>, _>(entry.api_key.map(ApiKeyId::as_uuid))
-        .get_result(connection)
-        .await
-        .map_err(|error| {
-            Fault::from(error).on_violation("audit_chain_organization_id_fkey", || {
-                PortError::NotFound(Resource::Organization)
-            })
-        })?;
+        .bind::<Nullable<SqlUuid>, _>(entry.api_key.map(ApiKeyId::as_uuid));
+    let (lock, place) = (CachedStatement(lock), CachedStatement(place));
+    // Two statements, so that the second sees what was committed while the first waited; one round trip, because the
+    // driver pipelines statements whose futures are polled together.
+    let (mut first, mut second) = (&*connection, &*connection);
+    let (locked, place) = join(
+        lock.execute(&mut first),
+        place.get_result::<PlaceRow>(&mut second),
+    )
+    .await;
+    locked?;
+    let place = place?;
     let user = entry.user.map(|id| NamedUser {
         id,
         // The names of now are stored with the entry: it must stay readable after the user or the key is deleted.
@@ -201,7 +210,7 @@ async fn append(
         id,
         name: place.api_key_name.unwrap_or_default(),
     });
-    // Read under the lock that `TAKE_PLACE` holds: two entries never follow the same one.
+    // Read under the lock: two entries never follow the same one.
     let previous = chain_end(place.at, place.hash, organization)?;
     insert(
         connection,
@@ -218,7 +227,7 @@ async fn insert(
 ) -> Result<(), Fault> {
     let (user, api_key) = (entry.user.as_ref(), entry.api_key.as_ref());
     let previous = entry.previous_hash.map(|hash| hash.0.to_vec());
-    diesel::sql_query(INSERT)
+    let query = diesel::sql_query(INSERT)
         .bind::<SqlUuid, _>(organization.as_uuid())
         .bind::<Timestamptz, _>(entry.at)
         .bind::<SqlUuid, _>(entry.id.as_uuid())
@@ -233,10 +242,18 @@ async fn insert(
         .bind::<Nullable<Text>, _>(entry.target.name.as_deref())
         .bind::<Jsonb, _>(Value::Object(entry.details.clone()))
         .bind::<Nullable<Binary>, _>(previous)
-        .bind::<Binary, _>(entry.hash.0.as_slice())
-        .execute(connection)
-        .await?;
-    Ok(())
+        .bind::<Binary, _>(entry.hash.0.as_slice());
+    let appended = CachedStatement(query).execute(connection).await;
+    let appended = appended.map_err(|error| {
+        Fault::from(error).on_violation("audit_entry_organization_id_fkey", || {
+            PortError::NotFound(Resource::Organization)
+        })
+    })?;
+    if appended == 1 {
+        Ok(())
+    } else {
+        Err(PortError::Internal("the audit log grew under its lock".to_owned()).into())
+    }
 }
 
 /// Loads entries that match the filter, in that order.
