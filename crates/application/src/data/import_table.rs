@@ -115,9 +115,10 @@ pub async fn read_import(
     let is_dry = command.write.dry_run;
     let read = on_thread(move || read(reader, source, &table, &catalog, command));
     let stored = async {
-        match is_dry {
-            true => Ok(None),
-            false => store(services, actor, sent).await.map(Some),
+        if is_dry {
+            Ok(None)
+        } else {
+            store(services, actor, sent).await.map(Some)
         }
     };
     // One reads while the other waits for the disk.
@@ -146,9 +147,10 @@ pub async fn read_import(
 
 /// The slots that an import takes: archives may hold far more than their size.
 fn work_of(source: &mut dyn Source, size: u64) -> io::Result<Work> {
-    Ok(match size <= SMALL_TEXT && !is_archive(source)? {
-        true => Work::SmallImport,
-        false => Work::Import,
+    Ok(if size <= SMALL_TEXT && !is_archive(source)? {
+        Work::SmallImport
+    } else {
+        Work::Import
     })
 }
 
