@@ -47,13 +47,17 @@ impl PgSessionRepository {
     }
 }
 
-/// Adds a session, and removes the oldest earlier ones of its key. The statement sees only the earlier ones.
+/// Adds a session, and removes the oldest earlier ones of its key. The statement sees only the earlier ones. One that
+/// another sign-in is removing is left to that: two which wait for each other's would both fail.
 const ADD: &str = "\
-    WITH ended AS (\
+    WITH oldest AS (\
+        SELECT token_hash FROM labdata.session \
+        WHERE organization_id = $2 AND api_key_id = $3 \
+        ORDER BY created_at DESC OFFSET $6), \
+    ended AS (\
         DELETE FROM labdata.session WHERE token_hash IN (\
-            SELECT token_hash FROM labdata.session \
-            WHERE organization_id = $2 AND api_key_id = $3 \
-            ORDER BY created_at DESC OFFSET $6)) \
+            SELECT token_hash FROM labdata.session WHERE token_hash IN (SELECT token_hash FROM oldest) \
+            FOR UPDATE SKIP LOCKED)) \
     INSERT INTO labdata.session \
         (token_hash, organization_id, api_key_id, created_at, last_used_at) \
     VALUES ($1, $2, $3, $4, $5)";
