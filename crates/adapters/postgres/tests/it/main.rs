@@ -32,6 +32,7 @@ mod random;
 mod restarts;
 mod rows;
 mod schema_facts;
+mod sessions;
 mod shares;
 mod sql_logins;
 mod tls;
