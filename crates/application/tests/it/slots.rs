@@ -3,7 +3,6 @@
 use std::{collections::BTreeMap, io::Cursor, time::Duration};
 
 use futures::{StreamExt as _, stream};
-
 use labdata_application::{
     Error,
     data::{
