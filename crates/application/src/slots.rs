@@ -48,7 +48,7 @@ pub enum Work {
     SpooledFile,
     /// Import of a file. Takes up to 700 MiB of memory.
     Import,
-    /// Import of a text that is small, as its rows are then.
+    /// Import of a small text, whose rows are few or short.
     SmallImport,
     /// Table of a file that is read for display. Takes a thread and a reader's process.
     ParsedTable,

@@ -151,7 +151,7 @@ pub(super) fn operation() -> Operation {
         description: "How a delimited text, an Excel workbook or a Parquet file would be read, with its \
             first 50 rows; nothing is stored. The file is part of the form, or one of the platform. What \
             would have to be guessed is a doubt, with options that settle it. Of a large file only the first \
-            250,000 cells of a workbook, or a million or 16 MiB of a text, are read: \
+            250,000 cells of a workbook, or a million cells or 16 MiB of a text, are read: \
             `rows_read` says how many rows that were.",
         returns: "The table, and how it was read",
         refusals: &[

@@ -3,11 +3,11 @@
 /// Number of cells from which a preview reads no further.
 const HEAD_CELLS: usize = 1_000_000;
 
-/// Cells of a text that are read in the time of one of a workbook.
-pub(super) const WORKBOOK_CELL: usize = 4;
-
 /// Size of these cells in bytes.
 const HEAD_BYTES: u64 = 16 << 20;
+
+/// Number of cells of a text for which one of a workbook counts, as it takes about as long.
+pub(super) const WORKBOOK_CELL: usize = 4;
 
 /// Part of a table that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

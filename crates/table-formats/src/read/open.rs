@@ -63,7 +63,7 @@ pub(super) struct TypedColumn {
     pub(super) noted_unit: Option<String>,
 }
 
-/// Returns whether a file is a workbook or Parquet by its first bytes: both hold more than their size.
+/// Returns whether a file is a workbook or Parquet by its first bytes: both may hold far more than their size.
 ///
 /// # Errors
 /// Those of the source.

@@ -182,8 +182,9 @@ impl Read for RemoteSource {
         }
         if self.at_hand().is_empty() {
             let length = buffer.len().clamp(READ_AHEAD, frames::MAX_FRAME / 4);
-            lock(&self.link).read_at(self.position, length, &mut self.bytes)?;
+            // Before the bytes, some of which are there even if reading them fails.
             self.start = self.position;
+            lock(&self.link).read_at(self.position, length, &mut self.bytes)?;
         }
         let ready = self.at_hand();
         let count = ready.len().min(buffer.len());
